@@ -1,0 +1,46 @@
+"""The choice of partition key: what a record is keyed by decides its lane."""
+
+import unicodedata
+from collections import defaultdict
+from collections.abc import Iterable
+from enum import StrEnum
+
+from lanes.event import StateEvent
+
+
+class KeyChoice(StrEnum):
+    """What a record is keyed by."""
+
+    TRACKING_NO = "tracking-no"
+    LINE = "line"
+    NONE = "none"
+
+    def value_of(self, event: StateEvent) -> str | None:
+        """The event's key as text, None where records carry no key."""
+        match self:
+            case KeyChoice.TRACKING_NO:
+                return event.tracking_no
+            case KeyChoice.LINE:
+                return event.line
+            case KeyChoice.NONE:
+                return None
+
+
+def key_text(key: bytes) -> str:
+    """A key for people: its text in quotes where it is UTF-8, else its bytes as hex:..."""
+    try:
+        text = key.decode()
+    except UnicodeDecodeError:
+        return f"hex:{key.hex()}"
+    return text if text.isprintable() and text == text.strip() and text else repr(text)
+
+
+def look_alikes(keys: Iterable[str]) -> list[list[str]]:
+    """Groups of different keys that a reader would take for one: case, outer spaces, Unicode form.
+
+    They are different lanes, because Kafka hashes bytes. They are named, never merged.
+    """
+    groups: dict[str, set[str]] = defaultdict(set)
+    for key in keys:
+        groups[unicodedata.normalize("NFC", key).strip().casefold()].add(key)
+    return sorted(sorted(group) for group in groups.values() if len(group) > 1)
