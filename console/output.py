@@ -36,13 +36,15 @@ def print_json(value: object) -> None:
 
 def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
     """A table on stdout: the first column to the left, numbers to the right."""
-    table = Table(title=title, title_justify="left", title_style="bold")
+    table = Table()
     for index, column in enumerate(columns):
         numeric = index > 0 and all(_is_number(row[index]) for row in rows)
         table.add_column(column, justify="right" if numeric else "left", overflow="fold")
     for row in rows:
         table.add_row(*(str(cell) for cell in row))
-    stdout().print(table)
+    console = stdout()
+    console.print(title, style="bold", markup=False)
+    console.print(table)
 
 
 def _is_number(cell: object) -> bool:

@@ -2,14 +2,14 @@
 
 import reprlib
 from enum import StrEnum
-from typing import Annotated, Literal
+from typing import Annotated
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
-from pydantic_core import ErrorDetails
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
+from pydantic_core import ErrorDetails, PydanticCustomError
 
 from lanes.errors import BadEvent
 
-SCHEMA_VERSION: Literal[1] = 1
+SCHEMA_VERSION = 1
 LARGEST_INTEGER = 2**63 - 1  # what an SQLite column holds
 
 
@@ -25,7 +25,22 @@ class State(StrEnum):
 VERSION_OF = {state: rank for rank, state in enumerate(State, start=1)}
 """The version of a state is its rank: accepted 1 ... delivered 4."""
 
-Name = Annotated[str, Field(min_length=1)]
+
+def _without_nul(text: str) -> str:
+    """Databases cut text at NUL or refuse it, and two shipments would read as one."""
+    if "\0" in text:
+        raise PydanticCustomError("nul", "String should not hold a NUL character")
+    return text
+
+
+def _known_schema(version: int) -> int:
+    """A whole number and not `Literal[1]`, which takes `true` and `1.0` for 1 and refuses a cell `1`."""
+    if version != SCHEMA_VERSION:
+        raise PydanticCustomError("schema_version", "Input should be 1, the only version known")
+    return version
+
+
+Name = Annotated[str, Field(min_length=1), AfterValidator(_without_nul)]
 
 
 class StateEvent(BaseModel):
@@ -43,7 +58,7 @@ class StateEvent(BaseModel):
     state: State
     duration: Annotated[int, Field(gt=0, le=LARGEST_INTEGER)]
     order: Annotated[int, Field(ge=0, le=LARGEST_INTEGER)]
-    schema_version: Literal[1] = SCHEMA_VERSION
+    schema_version: Annotated[int, AfterValidator(_known_schema)] = SCHEMA_VERSION
 
     @property
     def version(self) -> int:

@@ -36,11 +36,18 @@ def key_text(key: bytes) -> str:
 
 
 def look_alikes(keys: Iterable[str]) -> list[list[str]]:
-    """Groups of different keys that a reader would take for one: case, outer spaces, Unicode form.
+    """Groups of different keys that a reader would take for one.
 
-    They are different lanes, because Kafka hashes bytes. They are named, never merged.
+    They differ only in case, outer spaces, Unicode form or characters that show nothing (a byte order mark,
+    a zero-width space). They are different lanes, because Kafka hashes bytes. They are named, never merged.
     """
     groups: dict[str, set[str]] = defaultdict(set)
     for key in keys:
-        groups[unicodedata.normalize("NFC", key).strip().casefold()].add(key)
+        groups[_look(key)].add(key)
     return sorted(sorted(group) for group in groups.values() if len(group) > 1)
+
+
+def _look(key: str) -> str:
+    visible = "".join(char for char in key if unicodedata.category(char) != "Cf")
+    # Folding case can undo composition (a Greek iota with two accents), hence the second normalization.
+    return unicodedata.normalize("NFC", unicodedata.normalize("NFC", visible).casefold()).strip()

@@ -1,0 +1,1 @@
+"""Topic offsets and state to findings, next to what the models say."""

@@ -1,0 +1,69 @@
+"""The command `convoy analyze`: topic and database, beside the models."""
+
+from pathlib import Path
+
+import click
+
+from analysis.beside import models_beside
+from analysis.findings import find
+from analysis.observation import observe
+from analysis.report import as_object, print_report
+from analysis.verdict import Holds, judge_findings
+from broker.settings import connection
+from console.entry import EXIT_ANOMALY, EXIT_CODES_HELP, EXIT_UNKNOWN
+from console.options import DEFAULT_BOOTSTRAP, broker_options, db_option, json_option, verbose_option
+from console.output import print_json, set_up_logging
+from console.progress import progress_bar
+
+HELP = f"""Compare a topic with the database that follows it, beside what both tick models say.
+
+It reports records applied, skipped, kept as dead letters and not yet applied; key lanes, partition lanes
+and collisions; backward writes, wrong final states and skipped steps. It reads only: no group is joined,
+nothing is committed or changed.
+
+\b
+Examples:
+  convoy analyze
+      the topic that convoy.db follows
+  convoy analyze --db states.db --check
+      for scripts: exit code 3 when an invariant is broken, 4 when that cannot be told yet
+
+\b
+Invariants: no record lost, none applied twice, each row what its history gives; and where the key keeps a
+shipment in one lane, no backward write and no wrong final state beyond those of the stream itself.
+
+{EXIT_CODES_HELP}"""
+
+EXIT_CODES = {Holds.TRUE: 0, Holds.FALSE: EXIT_ANOMALY, Holds.UNKNOWN: EXIT_UNKNOWN}
+
+
+@click.command(help=HELP)
+@broker_options
+@click.option("--topic", help="The topic.  [default: the one the database follows]")
+@db_option
+@click.option("--check", is_flag=True, help="Exit 3 when an invariant is broken, 4 when that is unknown.")
+@json_option
+@verbose_option
+def analyze(
+    bootstrap_servers: str | None,
+    config_file: Path | None,
+    topic: str | None,
+    db: Path,
+    check: bool,
+    as_json: bool,
+    verbose: int,
+) -> None:
+    """Compare topic and database, beside the models."""
+    set_up_logging(verbose)
+    to = connection(bootstrap_servers, config_file, DEFAULT_BOOTSTRAP)
+    with progress_bar("offsets read", None) as advance:
+        seen = observe(to, db, topic, advance)
+    found = find(seen)
+    beside = models_beside(seen, found.key)
+    verdict = judge_findings(found)
+    if as_json:
+        print_json(as_object(seen, found, beside, verdict))
+    else:
+        print_report(seen, found, beside, verdict)
+    if check:
+        raise click.exceptions.Exit(EXIT_CODES[verdict.holds])

@@ -1,0 +1,112 @@
+"""Every Kafka setting that order, delivery or reading depends on, each set and explained once.
+
+A user's --config file comes first (addresses, SASL, TLS, tuning); what is set here is set on top of it,
+because the promises of the program rest on it. A file that tries to set one of these is refused.
+"""
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from broker.errors import BadConfigFile
+from lanes.partitioner import Partitioner
+
+Settings = dict[str, str | int | float | bool]
+
+REQUEST_TIMEOUT_S = 8.0
+"""How long a question to the broker may take before the broker counts as unreachable."""
+
+PRODUCER: Settings = {
+    # Retries cannot write a record twice or swap two records of a partition.
+    "enable.idempotence": True,
+    "acks": "all",
+    # Keyless records get their partition from us, one by one; stickiness would keep runs together.
+    "sticky.partitioning.linger.ms": 0,
+    # A delivery report comes within this time, good or bad.
+    "delivery.timeout.ms": 60_000,
+    "linger.ms": 5,
+}
+
+CONSUMER: Settings = {
+    # The database is the truth about progress; group offsets follow it and are committed by hand.
+    "enable.auto.commit": False,
+    "enable.auto.offset.store": False,
+    # Offsets come from the database. One that the log no longer has is an error, never a silent jump.
+    "auto.offset.reset": "error",
+    # Records of aborted transactions are not events.
+    "isolation.level": "read_committed",
+    # The end of a partition is told even behind transaction markers, which no record shows.
+    "enable.partition.eof": True,
+    # The default of 1,000 ms idles the fetcher whenever its queue is full for a moment.
+    "fetch.queue.backoff.ms": 5,
+}
+
+GROUP: Settings = {
+    # One topic, dealt in ranges: what the Kafka model computes.
+    "partition.assignment.strategy": "range",
+    "session.timeout.ms": 10_000,
+    "heartbeat.interval.ms": 1_000,
+    "max.poll.interval.ms": 300_000,
+}
+
+DECIDED = {*PRODUCER, *CONSUMER, "partitioner", "group.id", "partition.assignment.strategy"} - {
+    "delivery.timeout.ms",
+    "linger.ms",
+    "fetch.queue.backoff.ms",
+}
+"""Settings that a --config file may not hold."""
+
+
+@dataclass(frozen=True, slots=True)
+class Connection:
+    """How to reach the brokers: their addresses and the user's own properties."""
+
+    bootstrap_servers: str
+    properties: dict[str, str] = field(default_factory=dict)
+
+    def client(self) -> Settings:
+        """What every client starts from."""
+        return {**self.properties, "bootstrap.servers": self.bootstrap_servers, "log_level": 2}
+
+    def producer(self, partitioner: Partitioner) -> Settings:
+        """Settings of a producer."""
+        return {**PRODUCER, **self.client(), "partitioner": partitioner.value}
+
+    def reader(self) -> Settings:
+        """Settings of a consumer that assigns partitions by hand and belongs to no group's progress."""
+        return {**CONSUMER, **self.client(), "group.id": "convoy-reader"}
+
+    def group_member(self, group: str) -> Settings:
+        """Settings of a worker in a consumer group."""
+        return {**CONSUMER, **GROUP, **self.client(), "group.id": group}
+
+
+def read_config_file(path: Path) -> dict[str, str]:
+    """Properties of a librdkafka configuration file: `name=value` lines, `#` comments.
+
+    Raises BadConfigFile with the line's number for a line of another shape, a name given twice, or a
+    setting that the program decides itself.
+    """
+    properties: dict[str, str] = {}
+    for number, line in enumerate(path.read_text().splitlines(), start=1):
+        text = line.strip()
+        if not text or text.startswith("#"):
+            continue
+        name, equals, value = (part.strip() for part in text.partition("="))
+        if not equals or not name:
+            raise BadConfigFile(f"{path}:{number}: not a property: {text!r}", hint="Write name=value.")
+        if name in properties:
+            raise BadConfigFile(f"{path}:{number}: {name} is set a second time")
+        if name in DECIDED:
+            raise BadConfigFile(
+                f"{path}:{number}: {name} is decided by the program",
+                hint="The promises about order and delivery rest on it; remove the line.",
+            )
+        properties[name] = value
+    return properties
+
+
+def connection(bootstrap_servers: str | None, config_file: Path | None, default: str) -> Connection:
+    """The connection a user asked for: the option wins over the file, the file over the default."""
+    properties = read_config_file(config_file) if config_file else {}
+    from_file = properties.pop("bootstrap.servers", None) or properties.pop("metadata.broker.list", None)
+    return Connection(bootstrap_servers or from_file or default, properties)

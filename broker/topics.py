@@ -1,0 +1,173 @@
+"""Questions and orders to the broker about topics, their offsets and a group's committed offsets."""
+
+import time
+from concurrent.futures import Future
+from dataclasses import dataclass
+from typing import TypeVar
+
+from confluent_kafka import (
+    ConsumerGroupTopicPartitions,
+    IsolationLevel,
+    KafkaError,
+    KafkaException,
+    TopicCollection,
+    TopicPartition,
+)
+from confluent_kafka.admin import AdminClient, NewTopic, OffsetSpec  # type: ignore[attr-defined]
+
+from broker.errors import BrokerRefused, BrokerUnreachable, TopicDiffers, TopicMissing
+from broker.settings import REQUEST_TIMEOUT_S, Connection
+
+T = TypeVar("T")
+
+UNREACHABLE = {
+    KafkaError._TRANSPORT,
+    KafkaError._ALL_BROKERS_DOWN,
+    KafkaError._TIMED_OUT,
+    KafkaError._RESOLVE,
+    KafkaError._TIMED_OUT_QUEUE,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Topic:
+    """A topic as it is now. `topic_id` tells a topic from one made anew under the same name; it is empty
+    on a broker that has no topic ids."""
+
+    name: str
+    topic_id: str
+    partitions: int
+
+
+@dataclass(frozen=True, slots=True)
+class OffsetRange:
+    """A partition's first offset and the one after its last committed record.
+
+    Their difference is no count: transaction markers and compaction leave holes.
+    """
+
+    low: int
+    high: int
+
+
+class Topics:
+    """One admin client and its questions. Every call has a deadline of REQUEST_TIMEOUT_S."""
+
+    def __init__(self, connection: Connection) -> None:
+        self.address = connection.bootstrap_servers
+        self._admin = AdminClient(connection.client())
+
+    def check_reachable(self) -> None:
+        """Raise BrokerUnreachable unless a broker answers."""
+        try:
+            self._admin.list_topics(timeout=REQUEST_TIMEOUT_S)
+        except KafkaException as error:
+            raise self._as_convoy_error(error, "the cluster's metadata") from error
+
+    def find(self, name: str) -> Topic | None:
+        """The topic, or None where there is none."""
+        try:
+            metadata = self._admin.list_topics(topic=name, timeout=REQUEST_TIMEOUT_S).topics[name]
+        except KafkaException as error:
+            raise self._as_convoy_error(error, f"topic {name}") from error
+        if metadata.error is not None or not metadata.partitions:
+            return None
+        return Topic(name, self._topic_id(name), len(metadata.partitions))
+
+    def get(self, name: str) -> Topic:
+        """The topic; raises TopicMissing where there is none."""
+        topic = self.find(name)
+        if topic is None:
+            raise TopicMissing(name, self.address)
+        return topic
+
+    def _topic_id(self, name: str) -> str:
+        futures = self._admin.describe_topics(TopicCollection([name]), request_timeout=REQUEST_TIMEOUT_S)
+        description = self._wait(futures[name], f"topic {name}", accept=KafkaError._UNSUPPORTED_FEATURE)
+        return "" if description is None else str(description.topic_id)
+
+    def create(self, name: str, partitions: int) -> Topic:
+        """Make a topic and wait until the broker shows it."""
+        new = NewTopic(name, num_partitions=partitions, replication_factor=-1)
+        futures = self._admin.create_topics([new], request_timeout=REQUEST_TIMEOUT_S)
+        self._wait(futures[name], f"making topic {name}")
+        deadline = time.monotonic() + REQUEST_TIMEOUT_S
+        while (topic := self.find(name)) is None or topic.partitions != partitions:
+            if time.monotonic() > deadline:
+                raise BrokerRefused(f"topic {name} was made but does not show", topic=name)
+            time.sleep(0.05)
+        return topic
+
+    def get_or_create(self, name: str, partitions: int | None, default_partitions: int) -> Topic:
+        """The topic, made where it is missing.
+
+        Raises TopicDiffers where it exists with another number of partitions than the one asked for: a
+        changed count moves keys, so it is never changed in passing.
+        """
+        topic = self.find(name)
+        if topic is None:
+            return self.create(name, partitions or default_partitions)
+        if partitions is not None and topic.partitions != partitions:
+            raise TopicDiffers(
+                f"topic {name} has {topic.partitions} partitions, not {partitions}",
+                hint="Adding partitions moves keys to other lanes. Leave --partitions out to use the topic "
+                "as it is, or name a new topic.",
+                topic=name,
+            )
+        return topic
+
+    def delete(self, name: str) -> None:
+        """Delete a topic; one that is already gone is fine."""
+        futures = self._admin.delete_topics([name], request_timeout=REQUEST_TIMEOUT_S)
+        self._wait(futures[name], f"deleting topic {name}", accept=KafkaError.UNKNOWN_TOPIC_OR_PART)
+
+    def delete_group(self, group: str) -> None:
+        """Delete a consumer group's offsets; one that never was is fine."""
+        futures = self._admin.delete_consumer_groups([group], request_timeout=REQUEST_TIMEOUT_S)
+        self._wait(futures[group], f"deleting group {group}", accept=KafkaError.GROUP_ID_NOT_FOUND)
+
+    def offsets(self, topic: Topic) -> dict[int, OffsetRange]:
+        """Partition to its first offset and its end for readers of committed records."""
+        low = self._list_offsets(topic, OffsetSpec.earliest())  # type: ignore[no-untyped-call]
+        high = self._list_offsets(topic, OffsetSpec.latest())  # type: ignore[no-untyped-call]
+        return {partition: OffsetRange(low[partition], high[partition]) for partition in sorted(low)}
+
+    def _list_offsets(self, topic: Topic, spec: OffsetSpec) -> dict[int, int]:
+        wanted = {TopicPartition(topic.name, partition): spec for partition in range(topic.partitions)}
+        futures = self._admin.list_offsets(
+            wanted, isolation_level=IsolationLevel.READ_COMMITTED, request_timeout=REQUEST_TIMEOUT_S
+        )
+        subject = f"offsets of topic {topic.name}"
+        answers = {tp.partition: self._wait(future, subject) for tp, future in futures.items()}
+        return {partition: answer.offset for partition, answer in answers.items() if answer is not None}
+
+    def committed(self, group: str, topic: Topic) -> dict[int, int]:
+        """Partition to the group's committed offset, for those that have one."""
+        partitions = [TopicPartition(topic.name, partition) for partition in range(topic.partitions)]
+        futures = self._admin.list_consumer_group_offsets(
+            [ConsumerGroupTopicPartitions(group, partitions)], request_timeout=REQUEST_TIMEOUT_S
+        )
+        answer = self._wait(futures[group], f"committed offsets of group {group}")
+        found = answer.topic_partitions or [] if answer is not None else []
+        return {tp.partition: tp.offset for tp in found if tp.offset >= 0}
+
+    def _wait(self, future: "Future[T]", subject: str, accept: int | None = None) -> T | None:
+        """The answer; None where the broker's error is the one that the caller accepts."""
+        try:
+            return future.result(REQUEST_TIMEOUT_S + 1)
+        except KafkaException as error:
+            if error.args[0].code() == accept:
+                return None
+            raise self._as_convoy_error(error, subject) from error
+        except TimeoutError as error:
+            raise BrokerUnreachable(self.address, f"no answer about {subject}") from error
+
+    def _as_convoy_error(self, error: KafkaException, subject: str) -> BrokerUnreachable | BrokerRefused:
+        return convoy_error(error.args[0], self.address, subject)
+
+
+def convoy_error(error: KafkaError, address: str, subject: str) -> BrokerUnreachable | BrokerRefused:
+    """The error of our tree for one of librdkafka's."""
+    if error.code() in UNREACHABLE:
+        return BrokerUnreachable(address, error.str())
+    return BrokerRefused(f"{subject}: the broker at {address} refused: {error.str()} ({error.name()})")

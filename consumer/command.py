@@ -1,0 +1,147 @@
+"""The command `convoy consume`: workers of one consumer group apply a topic to a database."""
+
+import signal
+from collections.abc import Callable
+from pathlib import Path
+
+import click
+
+from broker.settings import connection
+from console.entry import EXIT_ANOMALY, EXIT_CODES_HELP
+from console.options import (
+    DEFAULT_BOOTSTRAP,
+    broker_options,
+    db_option,
+    json_option,
+    topic_option,
+    verbose_option,
+)
+from console.output import note, print_json, print_table, set_up_logging
+from console.progress import progress_bar
+from consumer.run import RunPlan, RunResult, consume_topic
+
+HELP = f"""Apply a topic's state events to a database, each once and in its partition's order.
+
+N worker processes form one consumer group; each owns some of the partitions. State, history and the
+next offset of a partition change in one transaction, so a worker may die at any point: the next one goes
+on where the database is. Ctrl-C or SIGTERM stops after the transaction at hand.
+
+\b
+Examples:
+  convoy consume --until-caught-up
+      4 workers apply what is in the topic, then stop
+  convoy consume --workers 2 --db states.db --version-check
+      run until Ctrl-C; an event older than the row is kept in the history and skipped
+
+A record that is no state event is kept as a dead letter with its bytes, reason and position, and its
+partition goes on; the exit code is 3 when there were any.
+
+{EXIT_CODES_HELP}"""
+
+
+@click.command(help=HELP)
+@broker_options
+@topic_option
+@db_option
+@click.option(
+    "--workers", type=click.IntRange(1, 256), default=4, show_default=True, help="Worker processes."
+)
+@click.option("--group", help="Consumer group.  [default: the database's own]")
+@click.option("--version-check", is_flag=True, help="Skip an event whose version is lower than the row's.")
+@click.option("--until-caught-up", is_flag=True, help="Stop when every partition is applied to its end.")
+@json_option
+@verbose_option
+def consume(
+    bootstrap_servers: str | None,
+    config_file: Path | None,
+    topic: str,
+    db: Path,
+    workers: int,
+    group: str | None,
+    version_check: bool,
+    until_caught_up: bool,
+    as_json: bool,
+    verbose: int,
+) -> None:
+    """Apply a topic to a database."""
+    set_up_logging(verbose)
+    plan = RunPlan(
+        connection=connection(bootstrap_servers, config_file, DEFAULT_BOOTSTRAP),
+        topic=topic,
+        db=db,
+        workers=workers,
+        group=group,
+        version_check=version_check,
+        until_caught_up=until_caught_up,
+        verbose=verbose,
+    )
+    stopped = stop_on_signals()
+    with progress_bar("offsets applied", None) as advance:
+        result = consume_topic(plan, stopped=stopped, on_progress=advance)
+    for sentence in notes_on(result, workers):
+        note(sentence)
+    if as_json:
+        print_json(as_object(result))
+    else:
+        print_result(result)
+    if result.totals.dead_letters:
+        raise click.exceptions.Exit(EXIT_ANOMALY)
+
+
+def stop_on_signals() -> Callable[[], bool]:
+    """A function that says whether SIGINT or SIGTERM came."""
+    came: list[int] = []
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda received, _frame: came.append(received))
+    return lambda: bool(came)
+
+
+def notes_on(result: RunResult, workers: int) -> list[str]:
+    """What a person should know about the crew: workers that ended early, workers without a partition."""
+    notes = [f"Note: {sentence}." for sentence in result.ended]
+    idle = [str(worker) for worker, partitions in result.assignment.items() if not partitions]
+    if idle:
+        notes.append(
+            f"Idle: worker {', '.join(idle)} had no partition; {result.partitions} partitions keep at "
+            f"most {result.partitions} of {workers} workers busy."
+        )
+    if result.totals.dead_letters:
+        notes.append(f"{result.totals.dead_letters} records are no state events; kept as dead letters.")
+    return notes
+
+
+def as_object(result: RunResult) -> dict[str, object]:
+    """The result as JSON."""
+    totals = result.totals
+    return {
+        "run": result.run,
+        "topic": result.source.topic,
+        "group": result.source.group_id,
+        "caught_up": result.caught_up,
+        "applied": totals.in_history - totals.skipped,
+        "backward_writes": totals.backward,
+        "skipped": totals.skipped,
+        "dead_letters": totals.dead_letters,
+        "assignment": {str(worker): partitions for worker, partitions in result.assignment.items()},
+        "ended_early": result.ended,
+    }
+
+
+def print_result(result: RunResult) -> None:
+    """The counts of the run and who had which partition."""
+    totals = result.totals
+    print_table(
+        f"Run {result.run} on {result.source.topic}, group {result.source.group_id}",
+        ["applied", "backward writes", "skipped steps", "dead letters", "caught up"],
+        [
+            (
+                totals.in_history - totals.skipped,
+                totals.backward,
+                totals.skipped,
+                totals.dead_letters,
+                "yes" if result.caught_up else "no",
+            )
+        ],
+    )
+    for worker, partitions in result.assignment.items():
+        click.echo(f"worker {worker}: partitions {', '.join(map(str, partitions)) or 'none'}")

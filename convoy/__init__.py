@@ -1,0 +1,1 @@
+"""The `convoy` command: it composes the rooms, and nothing imports it."""

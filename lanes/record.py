@@ -1,0 +1,26 @@
+"""A record at its position in the topic: a state event, or the reason why it is none."""
+
+from dataclasses import dataclass
+
+from lanes.errors import BadEvent
+from lanes.event import StateEvent, decode
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """What a reader of the topic met. Where `event` is None, `reason` says why."""
+
+    partition: int
+    offset: int
+    key: bytes | None
+    value: bytes | None
+    event: StateEvent | None
+    reason: str = ""
+
+
+def read_record(partition: int, offset: int, key: bytes | None, value: bytes | None) -> Record:
+    """Decode a value at its position. The key decides nothing here: what counts is the event."""
+    try:
+        return Record(partition, offset, key, value, decode(value))
+    except BadEvent as error:
+        return Record(partition, offset, key, value, None, str(error))

@@ -1,0 +1,1 @@
+"""Events to topic: reading a file of events, and writing them keyed as the user chose."""

@@ -1,0 +1,175 @@
+"""Events in, acknowledged records out: keyed as asked, each delivery report checked."""
+
+import random
+import time
+from collections import Counter, defaultdict
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+
+from confluent_kafka import KafkaError, KafkaException, Message, Producer
+
+from broker.settings import Connection
+from broker.topics import Topic
+from lanes.event import StateEvent, encode
+from lanes.key import KeyChoice
+from lanes.lane_map import LaneMap, lane_map
+from lanes.partitioner import Partitioner
+from producer.errors import DeliveryFailed, Failure
+
+FLUSH_TIMEOUT_S = 70.0
+"""Longer than the delivery timeout, so that every record has its report by then."""
+
+INTERRUPTED_FLUSH_TIMEOUT_S = 10.0
+
+LEFT_TO_PARTITIONER = -1
+
+
+@dataclass(slots=True)
+class Production:
+    """What reached the topic. `records_in` counts acknowledged records by partition."""
+
+    topic: Topic
+    key: KeyChoice
+    partitioner: Partitioner
+    total: int
+    delivered: int = 0
+    records_in: Counter[int] = field(default_factory=Counter)
+    ticks_of: Counter[str] = field(default_factory=Counter)
+    """Key to the sum of its durations in ticks."""
+    records_of: Counter[str] = field(default_factory=Counter)
+    partitions_of: dict[str, set[int]] = field(default_factory=lambda: defaultdict(set))
+    failures: list[Failure] = field(default_factory=list)
+    interrupted: bool = False
+    unsent: list[int] = field(default_factory=list)
+    """Arrival orders that have no acknowledgement after an interruption."""
+
+    @property
+    def lanes(self) -> LaneMap:
+        """Key to partition, as acknowledged."""
+        return lane_map(self.partitions_of)
+
+    def moved(self) -> dict[str, list[int]]:
+        """Keys that are not where the partitioner puts them: the topic changed while we wrote."""
+        return {
+            key: partitions
+            for key, partitions in self.lanes.partitions_of.items()
+            if partitions != [self.partitioner.partition_of(key.encode(), self.topic.partitions)]
+        }
+
+
+class _Sender:
+    """One producer and the reports that come back."""
+
+    def __init__(self, connection: Connection, production: Production, seed: int) -> None:
+        self._producer = Producer(connection.producer(production.partitioner))
+        self._production = production
+        self._random = random.Random(seed)
+        self.waiting: set[int] = set()
+        """Arrival orders handed to the client and not yet reported."""
+
+    def send(self, event: StateEvent) -> None:
+        """Hand an event to the client; waits while its queue is full. Records a refusal as a failure."""
+        key = self._production.key.value_of(event)
+        value = encode(event)
+        # Without a key, dealt one by one, so that a small free run cannot look ordered by accident.
+        partition = (
+            LEFT_TO_PARTITIONER
+            if key is not None
+            else self._random.randrange(self._production.topic.partitions)
+        )
+        deadline = time.monotonic() + FLUSH_TIMEOUT_S
+        while True:
+            try:
+                self._producer.produce(
+                    self._production.topic.name,
+                    value,
+                    key,
+                    partition,
+                    on_delivery=partial(self._report, event, key, len(value)),
+                )
+            except BufferError:
+                self._producer.poll(0.1)
+                if time.monotonic() < deadline:
+                    continue
+                self._fail(event, key, len(value), "the client's queue stayed full")
+            except KafkaException as error:
+                self._fail(event, key, len(value), _reason(error.args[0]))
+            else:
+                self.waiting.add(event.order)
+            break
+        self._producer.poll(0)
+
+    def _report(
+        self, event: StateEvent, key: str | None, size: int, error: KafkaError | None, message: Message
+    ) -> None:
+        self.waiting.discard(event.order)
+        partition = message.partition()
+        if error is not None or partition is None:
+            self._fail(event, key, size, _reason(error) if error else "no partition in the report")
+            return
+        production = self._production
+        production.delivered += 1
+        production.records_in[partition] += 1
+        if key is not None:
+            production.records_of[key] += 1
+            production.ticks_of[key] += event.duration
+            production.partitions_of[key].add(partition)
+
+    def _fail(self, event: StateEvent, key: str | None, size: int, reason: str) -> None:
+        self._production.failures.append(Failure(event.order, key, size, reason))
+
+    def flush(self, timeout_s: float) -> None:
+        """Wait for the reports of all records handed over."""
+        self._producer.flush(timeout_s)
+
+
+def _reason(error: KafkaError) -> str:
+    if error.code() == KafkaError.MSG_SIZE_TOO_LARGE:
+        return "larger than the topic or the client takes (message.max.bytes)"
+    return f"{error.str()} ({error.name()})"
+
+
+def produce_events(
+    events: Sequence[StateEvent],
+    connection: Connection,
+    topic: Topic,
+    key: KeyChoice,
+    *,
+    partitioner: Partitioner = Partitioner.MURMUR2,
+    seed: int = 0,
+    on_progress: Callable[[int], None] = lambda _delivered: None,
+) -> Production:
+    """Write events in the order given and wait for every delivery report.
+
+    Records of one partition keep that order. `seed` deals records without a key over the partitions, one
+    by one. `on_progress` is told the number acknowledged so far. Stops at the first refusal; raises
+    DeliveryFailed unless everything handed over was acknowledged. On KeyboardInterrupt it flushes and
+    returns with `interrupted` set and the orders that were not acknowledged.
+    """
+    production = Production(topic, key, partitioner, total=len(events))
+    sender = _Sender(connection, production, seed)
+    sent = 0
+    try:
+        for event in events:
+            if production.failures:
+                break
+            sender.send(event)
+            sent += 1
+            on_progress(production.delivered)
+        sender.flush(FLUSH_TIMEOUT_S)
+    except KeyboardInterrupt:
+        production.interrupted = True
+        sender.flush(INTERRUPTED_FLUSH_TIMEOUT_S)
+        production.unsent = sorted(sender.waiting | {event.order for event in events[sent:]})
+    on_progress(production.delivered)
+    if production.interrupted:
+        return production
+    for event in events:
+        if event.order in sender.waiting:
+            value = key.value_of(event)
+            reason = "no delivery report came"
+            production.failures.append(Failure(event.order, value, len(encode(event)), reason))
+    if production.failures:
+        raise DeliveryFailed(topic.name, production.failures, production.delivered, len(events))
+    return production

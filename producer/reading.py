@@ -1,0 +1,90 @@
+"""A file of events, JSONL or CSV by its suffix, to events; each problem named by its line."""
+
+import csv
+import io
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from lanes.errors import BadEvent
+from lanes.event import StateEvent, decode, from_cells
+from producer.errors import BadFile
+
+JSONL_SUFFIXES = {".jsonl", ".ndjson", ".json"}
+FIELDS = ("tracking_no", "line", "state", "duration", "order")
+
+NumberedEvent = tuple[int, StateEvent | str]
+"""Line number and the event in it, or what is wrong with it."""
+
+
+def read_events(path: Path) -> list[StateEvent]:
+    """The events of a file, in the file's order.
+
+    Raises BadFile with every problem: lines that are no event, an arrival order used twice, no event at
+    all. A file is taken whole or not at all.
+    """
+    try:
+        content = path.read_bytes()
+    except OSError as error:
+        raise BadFile(path, [error.strerror or str(error)]) from error
+    if path.suffix.lower() == ".csv":
+        numbered = _from_csv(path, content)
+    elif path.suffix.lower() in JSONL_SUFFIXES:
+        numbered = _from_jsonl(content)
+    else:
+        raise BadFile(path, ["the name must end in .jsonl or .csv, so that its format is known"])
+    return _checked(path, numbered)
+
+
+def _checked(path: Path, numbered: Iterable[NumberedEvent]) -> list[StateEvent]:
+    events: list[StateEvent] = []
+    problems = []
+    line_of_order: dict[int, int] = {}
+    for line, event in numbered:
+        if isinstance(event, str):
+            problems.append(f"line {line}: {event}")
+            continue
+        first = line_of_order.setdefault(event.order, line)
+        if first != line:
+            problems.append(f"line {line}: order {event.order} is used on line {first} already")
+        events.append(event)
+    if not events and not problems:
+        problems.append("it holds no event")
+    if problems:
+        raise BadFile(path, problems)
+    return events
+
+
+def _from_jsonl(content: bytes) -> Iterator[NumberedEvent]:
+    lines = content.removeprefix(b"\xef\xbb\xbf").split(b"\n")
+    for number, line in enumerate(lines, start=1):
+        if not line.strip():
+            continue
+        try:
+            yield number, decode(line)
+        except BadEvent as error:
+            yield number, str(error)
+
+
+def _from_csv(path: Path, content: bytes) -> Iterator[NumberedEvent]:
+    try:
+        text = content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = content.count(b"\n", 0, error.start) + 1
+        raise BadFile(path, [f"line {line}: not UTF-8: {error.reason}"]) from error
+    rows = csv.reader(io.StringIO(text, newline=""))
+    header = [name.strip() for name in next(rows, [])]
+    missing = [name for name in FIELDS if name not in header]
+    if missing and text.strip():
+        raise BadFile(path, [f"line 1: no column {', '.join(missing)}; there are {', '.join(header)}"])
+    for row in rows:
+        if row:
+            yield rows.line_num, _event_of_row(header, row)
+
+
+def _event_of_row(header: list[str], row: list[str]) -> StateEvent | str:
+    if len(row) != len(header):
+        return f"{len(row)} cells under {len(header)} columns"
+    try:
+        return from_cells(dict(zip(header, row, strict=True)))
+    except BadEvent as error:
+        return str(error)

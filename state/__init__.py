@@ -1,0 +1,1 @@
+"""The database contract: where state, history and progress live, and how they are read back."""

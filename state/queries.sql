@@ -1,0 +1,71 @@
+-- name: set_source
+insert into source (one, topic, topic_id, group_id) values (1, :topic, :topic_id, :group_id);
+
+-- name: get_source
+select topic, topic_id, group_id from source;
+
+-- name: start_run
+insert into run (started_us, workers, version_check) values (:started_us, :workers, :version_check)
+returning run;
+
+-- name: claim
+insert into progress (partition, next_offset, owner_epoch, owner) values (:partition, null, 1, :owner)
+on conflict (partition) do update set owner_epoch = owner_epoch + 1, owner = excluded.owner
+returning owner_epoch, next_offset;
+
+-- name: fence
+select owner_epoch, next_offset from progress where partition = :partition;
+
+-- name: get_version
+select version from shipment where tracking_no = ?;
+
+-- name: put_shipment
+insert into shipment (tracking_no, line, state, version, arrival_order)
+values (:tracking_no, :line, :state, :version, :arrival_order)
+on conflict (tracking_no) do update set
+    line = excluded.line, state = excluded.state, version = excluded.version,
+    arrival_order = excluded.arrival_order;
+
+-- name: add_history
+insert into history (
+    partition, offset, tracking_no, line, state, version, duration, arrival_order,
+    version_before, version_after, backward, skipped, run, worker, applied_us
+) values (
+    :partition, :offset, :tracking_no, :line, :state, :version, :duration, :arrival_order,
+    :version_before, :version_after, :backward, :skipped, :run, :worker, :applied_us
+);
+
+-- name: add_dead_letter
+insert into dead_letter (partition, offset, key, value, reason, run, worker, kept_us)
+values (:partition, :offset, :key, :value, :reason, :run, :worker, :kept_us);
+
+-- name: set_next_offset
+update progress set next_offset = :next_offset where partition = :partition;
+
+-- name: set_end_seen
+update progress set end_seen = :end_seen where partition = :partition and owner_epoch = :epoch;
+
+-- name: get_progress
+select partition, next_offset, owner_epoch, owner, end_seen from progress order by partition;
+
+-- name: get_totals
+select
+    (select count(*) from history where run = :run or :run is null) as in_history,
+    (select count(*) from history where backward and (run = :run or :run is null)) as backward,
+    (select count(*) from history where skipped and (run = :run or :run is null)) as skipped,
+    (select count(*) from dead_letter where run = :run or :run is null) as dead_letters;
+
+-- name: get_runs
+select run, started_us, workers, version_check from run order by run;
+
+-- name: get_shipments
+select tracking_no, line, state, version, arrival_order from shipment order by tracking_no;
+
+-- name: get_history
+select step, partition, offset, tracking_no, line, state, version, duration, arrival_order,
+       version_before, version_after, backward, skipped, run, worker, applied_us
+from history order by step;
+
+-- name: get_dead_letters
+select partition, offset, key, value, reason, run, worker, kept_us
+from dead_letter order by partition, offset;

@@ -1,0 +1,99 @@
+"""What the database holds, row by row."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """A worker's hold on a partition. `next_offset` is where it goes on; None: at the first record."""
+
+    partition: int
+    epoch: int
+    next_offset: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """What a database follows."""
+
+    topic: str
+    topic_id: str
+    group_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One start of the consumer."""
+
+    run: int
+    started_us: int
+    workers: int
+    version_check: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How far a partition is applied. `end_seen` is -1 until its owner met the end once."""
+
+    partition: int
+    next_offset: int | None
+    owner_epoch: int
+    owner: str
+    end_seen: int
+
+
+@dataclass(frozen=True, slots=True)
+class Totals:
+    """Counts over the whole database. `backward` includes those that were `skipped`."""
+
+    in_history: int
+    backward: int
+    skipped: int
+    dead_letters: int
+
+
+@dataclass(frozen=True, slots=True)
+class ShipmentRow:
+    """A shipment's state now."""
+
+    tracking_no: str
+    line: str
+    state: str
+    version: int
+    arrival_order: int
+
+
+@dataclass(frozen=True, slots=True)
+class HistoryRow:
+    """An event that was applied, or skipped by the version check. `duration` is in ticks."""
+
+    step: int
+    partition: int
+    offset: int
+    tracking_no: str
+    line: str
+    state: str
+    version: int
+    duration: int
+    arrival_order: int
+    version_before: int | None
+    version_after: int
+    backward: bool
+    skipped: bool
+    run: int
+    worker: int
+    applied_us: int
+
+
+@dataclass(frozen=True, slots=True)
+class DeadLetter:
+    """A record that is no state event, whole, with the reason."""
+
+    partition: int
+    offset: int
+    key: bytes | None
+    value: bytes | None
+    reason: str
+    run: int
+    worker: int
+    kept_us: int

@@ -1,0 +1,69 @@
+-- One file follows one topic. Offsets, state and history change only together, in one transaction.
+
+-- What this file follows. topic_id tells a topic from one made anew under the same name.
+create table source (
+    one        integer primary key check (one = 1),
+    topic      text    not null,
+    topic_id   text    not null,
+    group_id   text    not null
+) strict;
+
+-- One start of `convoy consume`.
+create table run (
+    run           integer primary key,
+    started_us    integer not null,          -- microseconds since 1970
+    workers       integer not null,
+    version_check integer not null check (version_check in (0, 1))
+) strict;
+
+-- How far each partition is applied, and by whom. The truth about progress.
+create table progress (
+    partition   integer primary key,
+    next_offset integer,                     -- last offset read + 1; null: nothing read yet
+    owner_epoch integer not null,            -- raised by each new owner; an older one changes nothing
+    owner       text    not null,
+    end_seen    integer not null default -1  -- the end of the partition as its owner last met it
+) strict;
+
+-- The state of each shipment now.
+create table shipment (
+    tracking_no   text    primary key,
+    line          text    not null,
+    state         text    not null,
+    version       integer not null,
+    arrival_order integer not null
+) strict, without rowid;
+
+-- Every event applied or skipped, in the order in which the table saw it.
+create table history (
+    step           integer primary key,
+    partition      integer not null,
+    offset         integer not null,
+    tracking_no    text    not null,
+    line           text    not null,
+    state          text    not null,
+    version        integer not null,
+    duration       integer not null,         -- ticks
+    arrival_order  integer not null,
+    version_before integer,                  -- null: the shipment was new
+    version_after  integer not null,
+    backward       integer not null check (backward in (0, 1)),
+    skipped        integer not null check (skipped in (0, 1)),
+    run            integer not null references run,
+    worker         integer not null,
+    applied_us     integer not null,         -- microseconds since 1970
+    unique (partition, offset)               -- a second delivery has no second place to go
+) strict;
+
+-- Records that are no state event, kept whole with the reason.
+create table dead_letter (
+    partition integer not null,
+    offset    integer not null,
+    key       blob,
+    value     blob,
+    reason    text    not null,
+    run       integer not null references run,
+    worker    integer not null,
+    kept_us   integer not null,              -- microseconds since 1970
+    primary key (partition, offset)
+) strict;
