@@ -9,6 +9,7 @@ import click
 from rich.console import Console
 from rich.logging import RichHandler
 from rich.table import Table
+from rich.text import Text
 
 PIPE_WIDTH = 160
 """Columns where stdout is no terminal: wide enough that no table is cut."""
@@ -41,7 +42,7 @@ def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[obje
         numeric = index > 0 and all(_is_number(row[index]) for row in rows)
         table.add_column(column, justify="right" if numeric else "left", overflow="fold")
     for row in rows:
-        table.add_row(*(str(cell) for cell in row))
+        table.add_row(*(Text(str(cell)) for cell in row))
     console = stdout()
     console.print(title, style="bold", markup=False)
     console.print(table)

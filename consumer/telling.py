@@ -1,4 +1,4 @@
-"""What a worker process tells the one that started it, over its pipe."""
+"""What a worker process and the one that started it tell each other, over their pipe."""
 
 from dataclasses import dataclass
 
@@ -7,14 +7,19 @@ from lanes.errors import ConvoyError
 
 @dataclass(frozen=True, slots=True)
 class Assigned:
-    """The worker's partitions, after each change of its assignment."""
+    """A worker's partitions, after each change of its assignment."""
 
     partitions: list[int]
 
 
 @dataclass(frozen=True, slots=True)
+class Holding:
+    """A worker in share dispatch holds its first record and waits for the start."""
+
+
+@dataclass(frozen=True, slots=True)
 class Failed:
-    """The worker ends with an error; its facts, since an exception does not travel well."""
+    """A worker ends with an error; its facts, since an exception does not travel well."""
 
     message: str
     hint: str
@@ -29,4 +34,19 @@ class Failed:
         return cls(str(error), error.hint, error.topic, error.partition, error.offset, error.key)
 
 
-Told = Assigned | Failed
+Told = Assigned | Holding | Failed
+
+
+@dataclass(frozen=True, slots=True)
+class Go:
+    """A paced run begins: tick 0 is at `zero_us`, microseconds since 1970."""
+
+    zero_us: int
+
+
+@dataclass(frozen=True, slots=True)
+class Stop:
+    """Finish the transaction at hand and leave."""
+
+
+Order = Go | Stop

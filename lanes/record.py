@@ -16,11 +16,15 @@ class Record:
     value: bytes | None
     event: StateEvent | None
     reason: str = ""
+    delivery: int = 1
+    """Above 1 where a share group handed the record out before."""
 
 
-def read_record(partition: int, offset: int, key: bytes | None, value: bytes | None) -> Record:
+def read_record(
+    partition: int, offset: int, key: bytes | None, value: bytes | None, delivery: int = 1
+) -> Record:
     """Decode a value at its position. The key decides nothing here: what counts is the event."""
     try:
-        return Record(partition, offset, key, value, decode(value))
+        return Record(partition, offset, key, value, decode(value), "", delivery)
     except BadEvent as error:
-        return Record(partition, offset, key, value, None, str(error))
+        return Record(partition, offset, key, value, None, str(error), delivery)

@@ -141,3 +141,8 @@ def _make_schema(connection: sqlite3.Connection) -> None:
         connection.execute(statement)
     connection.execute(f"pragma application_id = {APPLICATION_ID}")
     connection.execute(f"pragma user_version = {SCHEMA_VERSION}")
+
+
+def now_us() -> int:
+    """The wall clock in microseconds since 1970: the unit of every time in the database."""
+    return time.time_ns() // 1000

@@ -5,8 +5,15 @@ insert into source (one, topic, topic_id, group_id) values (1, :topic, :topic_id
 select topic, topic_id, group_id from source;
 
 -- name: start_run
-insert into run (started_us, workers, version_check) values (:started_us, :workers, :version_check)
+insert into run (started_us, workers, version_check, dispatch, gate, tick_us)
+values (:started_us, :workers, :version_check, :dispatch, :gate, :tick_us)
 returning run;
+
+-- name: set_zero
+update run set zero_us = :zero_us where run = :run and zero_us is null;
+
+-- name: get_zero
+select zero_us from run where run = ?;
 
 -- name: claim
 insert into progress (partition, next_offset, owner_epoch, owner) values (:partition, null, 1, :owner)
@@ -29,15 +36,24 @@ on conflict (tracking_no) do update set
 -- name: add_history
 insert into history (
     partition, offset, tracking_no, line, state, version, duration, arrival_order,
-    version_before, version_after, backward, skipped, run, worker, applied_us
+    version_before, version_after, backward, skipped, run, worker,
+    delivery, started_us, finished_us, applied_us
 ) values (
     :partition, :offset, :tracking_no, :line, :state, :version, :duration, :arrival_order,
-    :version_before, :version_after, :backward, :skipped, :run, :worker, :applied_us
+    :version_before, :version_after, :backward, :skipped, :run, :worker,
+    :delivery, :started_us, :finished_us, :applied_us
 );
 
 -- name: add_dead_letter
 insert into dead_letter (partition, offset, key, value, reason, run, worker, kept_us)
 values (:partition, :offset, :key, :value, :reason, :run, :worker, :kept_us);
+
+-- name: is_done
+select exists (select 1 from history where partition = :partition and offset = :offset)
+    or exists (select 1 from dead_letter where partition = :partition and offset = :offset);
+
+-- name: count_done
+select (select count(*) from history) + (select count(*) from dead_letter);
 
 -- name: set_next_offset
 update progress set next_offset = :next_offset where partition = :partition;
@@ -56,14 +72,15 @@ select
     (select count(*) from dead_letter where run = :run or :run is null) as dead_letters;
 
 -- name: get_runs
-select run, started_us, workers, version_check from run order by run;
+select run, started_us, workers, version_check, dispatch, gate, tick_us, zero_us from run order by run;
 
 -- name: get_shipments
 select tracking_no, line, state, version, arrival_order from shipment order by tracking_no;
 
 -- name: get_history
 select step, partition, offset, tracking_no, line, state, version, duration, arrival_order,
-       version_before, version_after, backward, skipped, run, worker, applied_us
+       version_before, version_after, backward, skipped, run, worker,
+       delivery, started_us, finished_us, applied_us
 from history order by step;
 
 -- name: get_dead_letters

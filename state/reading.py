@@ -3,6 +3,8 @@
 from collections.abc import Iterator
 from pathlib import Path
 
+from lanes.dispatch import Dispatch
+from lanes.key import KeyChoice
 from state.database import open_for_reading
 from state.errors import DatabaseError
 from state.queries import QUERIES
@@ -33,9 +35,10 @@ class Reading:
 
     def runs(self) -> list[Run]:
         """The runs, first to last."""
+        rows = self._connection.execute(QUERIES["get_runs"])
         return [
-            Run(run, started_us, workers, bool(check))
-            for run, started_us, workers, check in self._connection.execute(QUERIES["get_runs"])
+            Run(run, started_us, workers, bool(check), Dispatch(dispatch), KeyChoice(gate), tick_us, zero_us)
+            for run, started_us, workers, check, dispatch, gate, tick_us, zero_us in rows
         ]
 
     def progress(self) -> list[Progress]:

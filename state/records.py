@@ -2,6 +2,9 @@
 
 from dataclasses import dataclass
 
+from lanes.dispatch import Dispatch
+from lanes.key import KeyChoice
+
 
 @dataclass(frozen=True, slots=True)
 class Claim:
@@ -10,6 +13,16 @@ class Claim:
     partition: int
     epoch: int
     next_offset: int | None
+    end_noted: int = -1
+    """The end of the partition as noted last under this claim."""
+
+
+@dataclass(frozen=True, slots=True)
+class Timing:
+    """When paced work on an event began and was done, in microseconds since 1970."""
+
+    started_us: int | None = None
+    finished_us: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,12 +36,17 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """One start of the consumer."""
+    """One start of the consumer. `tick_us` and `zero_us` are None where it was not paced."""
 
     run: int
     started_us: int
     workers: int
     version_check: bool
+    dispatch: Dispatch
+    gate: KeyChoice
+    """What workers waited for in share dispatch: an earlier event of the same key."""
+    tick_us: int | None
+    zero_us: int | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +100,9 @@ class HistoryRow:
     skipped: bool
     run: int
     worker: int
+    delivery: int
+    started_us: int | None
+    finished_us: int | None
     applied_us: int
 
 

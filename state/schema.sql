@@ -13,7 +13,11 @@ create table run (
     run           integer primary key,
     started_us    integer not null,          -- microseconds since 1970
     workers       integer not null,
-    version_check integer not null check (version_check in (0, 1))
+    version_check integer not null check (version_check in (0, 1)),
+    dispatch      text    not null check (dispatch in ('group', 'share')),
+    gate          text    not null,          -- key that workers wait for in share dispatch; 'none': no gate
+    tick_us       integer,                   -- microseconds of a tick; null: not paced
+    zero_us       integer                    -- when tick 0 begins, for every worker; null: not begun
 ) strict;
 
 -- How far each partition is applied, and by whom. The truth about progress.
@@ -51,6 +55,9 @@ create table history (
     skipped        integer not null check (skipped in (0, 1)),
     run            integer not null references run,
     worker         integer not null,
+    delivery       integer not null,         -- 1: the first time that the broker handed it out
+    started_us     integer,                  -- when paced work on it began and was done,
+    finished_us    integer,                  --   in microseconds since 1970; null: not paced
     applied_us     integer not null,         -- microseconds since 1970
     unique (partition, offset)               -- a second delivery has no second place to go
 ) strict;

@@ -1,22 +1,20 @@
-"""Records go in, state comes out: the one transaction that applies a batch exactly once."""
+"""The writing side of the database but for the apply: what it follows, its runs, who owns what."""
 
 import secrets
-import time
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from collections.abc import Sequence
+from dataclasses import asdict, replace
 from pathlib import Path
-from sqlite3 import Connection
 
-from lanes.outcome import judge
-from lanes.record import Record
-from state.database import BUSY_TIMEOUT_S, Database, open_database
-from state.errors import OtherSource, StaleOwner
+from lanes.dispatch import Dispatch
+from lanes.key import KeyChoice
+from state.database import BUSY_TIMEOUT_S, Database, now_us, open_database
+from state.errors import OtherSource
 from state.queries import QUERIES
 from state.records import Claim, Progress, Source, Totals
 
 
 class Store:
-    """The writing side of the database, for one run of one process."""
+    """One open database file, bound to the topic that it follows."""
 
     def __init__(self, database: Database, source: Source) -> None:
         self._database = database
@@ -57,14 +55,39 @@ class Store:
         """Close the file."""
         self._database.close()
 
-    def start_run(self, workers: int, *, version_check: bool) -> int:
+    @property
+    def database(self) -> Database:
+        """The open file."""
+        return self._database
+
+    def start_run(
+        self,
+        workers: int,
+        *,
+        version_check: bool,
+        dispatch: Dispatch = Dispatch.GROUP,
+        gate: KeyChoice = KeyChoice.NONE,
+        tick_us: int | None = None,
+    ) -> int:
         """Note the start of a run; its number, from 1."""
+        values = {
+            "started_us": now_us(),
+            "workers": workers,
+            "version_check": version_check,
+            "dispatch": dispatch.value,
+            "gate": gate.value,
+            "tick_us": tick_us,
+        }
         with self._database.transaction() as connection:
-            row = connection.execute(
-                QUERIES["start_run"],
-                {"started_us": _now_us(), "workers": workers, "version_check": version_check},
-            ).fetchone()
+            row = connection.execute(QUERIES["start_run"], values).fetchone()
         return int(row[0])
+
+    def set_zero(self, run: int, zero_us: int) -> int:
+        """Set the run's tick 0, once; what it is (the first one wins)."""
+        with self._database.transaction() as connection:
+            connection.execute(QUERIES["set_zero"], {"run": run, "zero_us": zero_us})
+            (zero,) = connection.execute(QUERIES["get_zero"], (run,)).fetchone()
+        return int(zero)
 
     def claim(self, partitions: Sequence[int], owner: str) -> dict[int, Claim]:
         """Become the owner of partitions: raise their epochs and learn where to go on.
@@ -80,122 +103,8 @@ class Store:
                 claims[partition] = Claim(partition, epoch, next_offset)
         return claims
 
-    def apply(
-        self,
-        records: Sequence[Record],
-        claims: Mapping[int, Claim],
-        *,
-        run: int,
-        worker: int,
-        version_check: bool,
-    ) -> dict[int, Claim]:
-        """Apply records in the order given, all or none; returns the claims with their new offsets.
-
-        Each record's partition must be in `claims`, its offset at or after the claim's. Raises StaleOwner,
-        with nothing changed, when a partition has a newer owner or another next offset than its claim.
-
-        1. begin, taking the write lock
-        2. fence: every claim is still the newest and its offset is the stored one
-        3. read the version of each shipment, write state and history, record by record
-        4. keep dead letters
-        5. write each partition's next offset
-        6. commit
-        """
-        with self._database.transaction() as connection:  # 1, 6
-            touched = {record.partition for record in records}
-            for partition in touched:  # 2
-                self._check_claim(connection, claims[partition])
-            context = {"run": run, "worker": worker}
-            self._write_events(connection, records, context, version_check=version_check)  # 3
-            self._keep_dead_letters(connection, records, context)  # 4
-            moved = dict(claims)
-            for record in records:
-                moved[record.partition] = Claim(
-                    record.partition, claims[record.partition].epoch, record.offset + 1
-                )
-            connection.executemany(  # 5
-                QUERIES["set_next_offset"],
-                [{"partition": p, "next_offset": moved[p].next_offset} for p in touched],
-            )
-        return moved
-
-    def _check_claim(self, connection: Connection, claim: Claim) -> None:
-        epoch, next_offset = connection.execute(QUERIES["fence"], {"partition": claim.partition}).fetchone()
-        if epoch != claim.epoch:
-            reason = f"owner epoch {claim.epoch} is stale: {epoch} owns the partition now"
-            raise StaleOwner(self.source.topic, claim.partition, reason)
-        if next_offset != claim.next_offset:
-            reason = f"expected to go on at offset {claim.next_offset}, the database is at {next_offset}"
-            raise StaleOwner(self.source.topic, claim.partition, reason)
-
-    def _write_events(
-        self,
-        connection: Connection,
-        records: Sequence[Record],
-        context: Mapping[str, int],
-        *,
-        version_check: bool,
-    ) -> None:
-        versions: dict[str, int | None] = {}
-        rows = {}
-        history = []
-        for record in records:
-            event = record.event
-            if event is None:
-                continue
-            shipment = event.tracking_no
-            if shipment not in versions:
-                found = connection.execute(QUERIES["get_version"], (shipment,)).fetchone()
-                versions[shipment] = found[0] if found else None
-            before = versions[shipment]
-            backward, skipped = judge(event.version, before, version_check=version_check)
-            row = {
-                "tracking_no": shipment,
-                "line": event.line,
-                "state": event.state.value,
-                "version": event.version,
-                "arrival_order": event.order,
-            }
-            if not skipped:
-                versions[shipment] = event.version
-                rows[shipment] = row
-            history.append(
-                {
-                    **row,
-                    **context,
-                    "partition": record.partition,
-                    "offset": record.offset,
-                    "duration": event.duration,
-                    "version_before": before,
-                    "version_after": versions[shipment],
-                    "backward": backward,
-                    "skipped": skipped,
-                    "applied_us": _now_us(),
-                }
-            )
-        connection.executemany(QUERIES["put_shipment"], rows.values())
-        connection.executemany(QUERIES["add_history"], history)
-
-    def _keep_dead_letters(
-        self, connection: Connection, records: Sequence[Record], context: Mapping[str, int]
-    ) -> None:
-        letters = [
-            {
-                **context,
-                "partition": record.partition,
-                "offset": record.offset,
-                "key": record.key,
-                "value": record.value,
-                "reason": record.reason,
-                "kept_us": _now_us(),
-            }
-            for record in records
-            if record.event is None
-        ]
-        connection.executemany(QUERIES["add_dead_letter"], letters)
-
-    def note_end(self, claim: Claim, end: int) -> None:
-        """Note that the owner of a partition has read to its end, markers included.
+    def note_end(self, claim: Claim, end: int) -> Claim:
+        """Note that the owner of a partition has read to its end, markers included; the claim with it.
 
         A stale owner's note changes nothing.
         """
@@ -204,10 +113,22 @@ class Store:
                 QUERIES["set_end_seen"],
                 {"partition": claim.partition, "end_seen": end, "epoch": claim.epoch},
             )
+        return replace(claim, end_noted=end)
 
     def progress(self) -> list[Progress]:
         """Each partition's progress."""
         return [Progress(*row) for row in self._connection.execute(QUERIES["get_progress"])]
+
+    def is_done(self, partition: int, offset: int) -> bool:
+        """Whether a record is in the history or among the dead letters."""
+        place = {"partition": partition, "offset": offset}
+        (done,) = self._connection.execute(QUERIES["is_done"], place).fetchone()
+        return bool(done)
+
+    def count_done(self) -> int:
+        """Records in the history and among the dead letters."""
+        (count,) = self._connection.execute(QUERIES["count_done"]).fetchone()
+        return int(count)
 
     def totals(self, run: int) -> Totals:
         """Counts over one run."""
@@ -235,6 +156,3 @@ def check_source(path: Path, bound: Source, wanted: Source) -> None:
             topic=wanted.topic,
         )
 
-
-def _now_us() -> int:
-    return time.time_ns() // 1000

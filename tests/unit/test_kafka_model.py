@@ -110,6 +110,11 @@ def test_a_recorded_trace_has_the_recorded_figures(number: int) -> None:
     assert {name: figures.to_json() for name, figures in model.items()} == trace["kafka_model"]
 
 
+def test_the_order_of_the_list_does_not_matter_to_ownership() -> None:
+    events = lesson_events()
+    assert kafka_model(events[::-1], 4, 5) == kafka_model(events, 4, 5)
+
+
 def test_librdkafkas_default_rule_puts_the_lines_elsewhere() -> None:
     model = kafka_model(lesson_events(), 4, 5, Partitioner.CRC32)
     assert model["line"].partition_of == {line: zlib.crc32(line.encode()) % 5 for line in ("L1", "L2", "L3")}

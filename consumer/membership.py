@@ -1,0 +1,154 @@
+"""A worker's place in the consumer group: the partitions it owns, and what comes from them."""
+
+import logging
+from collections.abc import Callable, Sequence
+
+from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, KafkaException, Message, TopicPartition
+
+from broker.errors import BrokerRefused
+from broker.settings import Connection
+from consumer.errors import offset_gone
+from lanes.key import key_text
+from lanes.record import Record, read_record
+from state.records import Claim
+from state.store import Store
+
+log = logging.getLogger(__name__)
+
+
+class Membership:
+    """Keeps claims in the database in step with the group's assignment.
+
+    `claims` holds the partitions that are ours; whoever applies puts the moved claims back. Ordering
+    promised by `poll`: records of a partition come in offset order, each once for a claim, from the
+    database's next offset on.
+    """
+
+    def __init__(
+        self,
+        connection: Connection,
+        store: Store,
+        owner: str,
+        on_change: Callable[[list[int]], None],
+    ) -> None:
+        self._store = store
+        self._topic = store.source.topic
+        self._owner = owner
+        self._on_change = on_change
+        self.claims: dict[int, Claim] = {}
+        self._given: dict[int, int] = {}
+        """Partition to the offset after the last record given out."""
+        self._consumer = Consumer(connection.group_member(store.source.group_id))
+
+    def __enter__(self) -> "Membership":
+        self._consumer.subscribe(
+            [self._topic], on_assign=self._assigned, on_revoke=self._revoked, on_lost=self._revoked
+        )
+        return self
+
+    def __exit__(self, error_type: object, *_: object) -> None:
+        if error_type is None:
+            self.commit_group_offsets(wait=True)
+        self._consumer.close()
+
+    def poll(self, most: int, timeout_s: float) -> tuple[list[Record], dict[int, int]]:
+        """Records, and the partition ends that were met (partition to offset).
+
+        The first message is waited for, what waits behind it is taken at once, up to `most`. Raises
+        OffsetGone when the topic no longer has what comes next, BrokerRefused for what the client cannot
+        mend by itself.
+        """
+        first = self._consumer.poll(timeout_s)
+        if first is None:
+            return [], {}
+        rest = self._consumer.consume(most - 1, timeout=0) if most > 1 else []
+        return self._sorted_out([first, *rest])
+
+    def _sorted_out(self, messages: Sequence[Message]) -> tuple[list[Record], dict[int, int]]:
+        records = []
+        ends = {}
+        for message in messages:
+            partition, offset, error = message.partition(), message.offset(), message.error()
+            if partition is None or offset is None:
+                continue
+            if error is not None and error.code() == KafkaError._PARTITION_EOF:
+                ends[partition] = offset
+            elif error is not None:
+                self._pass_or_raise(error, partition)
+            elif partition in self.claims and offset >= self._given.get(partition, 0):
+                self._given[partition] = offset + 1
+                records.append(read_record(partition, offset, message.key(), message.value()))
+                log.debug("%s[%s]@%s %s", self._topic, partition, offset, key_text(message.key() or b""))
+        # Whatever else came is left over from before a rebalance, or fetched a second time.
+        return records, ends
+
+    def _pass_or_raise(self, error: KafkaError, partition: int) -> None:
+        if error.code() == KafkaError._MAX_POLL_EXCEEDED or error.retriable():
+            # Thrown out for being slow: our claims are lost, and the next poll joins again.
+            log.warning("%s[%s]: %s", self._topic, partition, error.str())
+            return
+        if error.code() == KafkaError._AUTO_OFFSET_RESET:
+            claim = self.claims.get(partition)
+            raise offset_gone(self._topic, partition, claim.next_offset if claim else None)
+        raise BrokerRefused(f"{error.str()} ({error.name()})", topic=self._topic, partition=partition)
+
+    def claim_again(self) -> None:
+        """Go on where the database is, after a write was refused.
+
+        A partition that is ours no more leaves with the next poll.
+        """
+        self._claim(sorted(self.claims))
+        for claim in self.claims.values():
+            self._consumer.seek(self._position(claim))
+
+    def pause(self) -> None:
+        """Take no more records for now; staying a member needs polls all the same."""
+        self._consumer.pause(self._consumer.assignment())
+
+    def resume(self) -> None:
+        """Take records again."""
+        self._consumer.resume(self._consumer.assignment())
+
+    def _claim(self, partitions: list[int]) -> None:
+        self.claims = self._store.claim(partitions, self._owner)
+        self._given = {p: claim.next_offset or 0 for p, claim in self.claims.items()}
+
+    def _assigned(self, consumer: Consumer, partitions: list[TopicPartition]) -> None:
+        numbers = sorted(tp.partition for tp in partitions)
+        self._claim(numbers)
+        for claim in self.claims.values():
+            log.info("%s[%s] is ours from offset %s", self._topic, claim.partition, claim.next_offset)
+        consumer.assign([self._position(claim) for claim in self.claims.values()])
+        self._on_change(numbers)
+
+    def _revoked(self, consumer: Consumer, partitions: list[TopicPartition]) -> None:
+        for tp in partitions:
+            log.info("%s[%s] goes", self._topic, tp.partition)
+        self.claims = {}
+        consumer.unassign()
+        self._on_change([])
+
+    def _position(self, claim: Claim) -> TopicPartition:
+        # Where nothing was applied yet: the first record that the log still has.
+        offset = OFFSET_BEGINNING if claim.next_offset is None else claim.next_offset
+        return TopicPartition(self._topic, claim.partition, offset)
+
+    def commit_group_offsets(self, *, wait: bool) -> None:
+        """Tell Kafka how far the database is, for its own tools; nothing is ever read from it.
+
+        So a failure here is no fault: it is logged, and the next commit carries the same offsets.
+        """
+        offsets = [
+            TopicPartition(self._topic, claim.partition, claim.next_offset)
+            for claim in self.claims.values()
+            if claim.next_offset is not None
+        ]
+        if not offsets:
+            return
+        try:
+            if wait:
+                self._consumer.commit(offsets=offsets, asynchronous=False)
+            else:
+                self._consumer.commit(offsets=offsets, asynchronous=True)
+        except KafkaException as error:
+            log.info("group offsets not committed: %s", error)

@@ -1,0 +1,113 @@
+"""A worker of a consumer group that takes its time: each event lasts as long as it says.
+
+Kafka's ownership of partitions as the model describes it: a worker works alone on the partitions it
+owns and takes, among their heads, the event of the lowest arrival order.
+"""
+
+import logging
+from collections import deque
+
+from consumer.group_worker import note_ends
+from consumer.membership import Membership
+from consumer.orders import Orders
+from consumer.pacing import Pace, TickClock, wait_until
+from lanes.record import Record
+from state.applying import NOT_PACED, Applier
+from state.database import now_us
+from state.errors import StaleOwner
+from state.records import Timing
+from state.store import Store
+
+log = logging.getLogger(__name__)
+
+POLL_TIMEOUT_S = 0.05
+MOST_WAITING = 10_000
+"""Records held back in memory before the partitions are paused."""
+
+
+class PacedWorker:
+    """Simulates each event's duration and applies it at its finish, one transaction an event."""
+
+    def __init__(self, member: Membership, store: Store, applier: Applier, pace: Pace) -> None:
+        self._member = member
+        self._store = store
+        self._applier = applier
+        self._pace = pace
+        self._waiting: dict[int, deque[Record]] = {}
+        self._ends: dict[int, int] = {}
+        """Partition to its end, once everything before it was read."""
+        self._paused = False
+
+    def assignment_changed(self) -> None:
+        """Forget what was read ahead: it comes again from the database's offset."""
+        self._waiting = {}
+        self._ends = {}
+        self._paused = False
+
+    def work(self, orders: Orders) -> None:
+        """Wait for the start, then work until told to stop."""
+        while not orders.stopped and orders.zero_us is None:
+            self._read_ahead(POLL_TIMEOUT_S)
+        if orders.zero_us is None:
+            return
+        clock = TickClock(orders.zero_us, self._pace.tick_us)
+        wait_until(orders.zero_us, self._read_ahead)
+        while not orders.stopped:
+            record = self._next_record()
+            if record is None:
+                note_ends(self._store, self._member, self._ends)
+                self._read_ahead(POLL_TIMEOUT_S)
+            elif record.event is None:
+                self._apply(record, NOT_PACED)
+            else:
+                self._apply(record, self._take_time(clock, record.event.duration, record.event.order))
+
+    def _take_time(self, clock: TickClock, duration: int, order: int) -> Timing:
+        start = clock.starting_tick()
+        wait_until(clock.boundary_us(start), self._read_ahead)
+        started_us = now_us()
+        finish_us = clock.boundary_us(start + duration)
+        wait_until(finish_us, self._read_ahead)
+        finished_us = now_us()
+        wait_until(finish_us + self._pace.offset_us(order), self._read_ahead)
+        return Timing(started_us, finished_us)
+
+    def _next_record(self) -> Record | None:
+        """The head of the lowest arrival order; None while some partition's head is not known yet."""
+        heads = []
+        for partition, claim in self._member.claims.items():
+            queue = self._waiting.setdefault(partition, deque())
+            while queue and queue[0].offset < (claim.next_offset or 0):
+                queue.popleft()
+            if queue:
+                heads.append(queue[0])
+            elif partition not in self._ends:
+                return None
+        # What is no event takes no time, so it does not wait behind one.
+        return min(heads, key=lambda head: head.event.order if head.event else -1, default=None)
+
+    def _read_ahead(self, timeout_s: float) -> None:
+        full = sum(map(len, self._waiting.values())) >= MOST_WAITING
+        if full and not self._paused:
+            self._member.pause()
+        elif self._paused and not full:
+            self._member.resume()
+        self._paused = full
+        records, ends = self._member.poll(MOST_WAITING, timeout_s)
+        for record in records:
+            self._waiting.setdefault(record.partition, deque()).append(record)
+            self._ends.pop(record.partition, None)
+        self._ends.update(ends)
+
+    def _apply(self, record: Record, timing: Timing) -> None:
+        member = self._member
+        if record.partition not in member.claims:
+            return
+        try:
+            member.claims = self._applier.apply_owned([record], member.claims, timing)
+        except StaleOwner as stale:
+            log.warning("%s[%s]: %s", stale.topic, stale.partition, stale)
+            member.claim_again()
+            self.assignment_changed()
+            return
+        member.commit_group_offsets(wait=False)

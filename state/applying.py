@@ -1,0 +1,137 @@
+"""Records go in, state comes out: the one transaction that applies a batch exactly once."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from sqlite3 import Connection
+
+from lanes.outcome import judge
+from lanes.record import Record
+from state.database import now_us
+from state.errors import StaleOwner
+from state.queries import QUERIES
+from state.records import Claim, Timing
+from state.store import Store
+
+NOT_PACED = Timing()
+
+
+class Applier:
+    """Applies records for one worker of one run."""
+
+    def __init__(self, store: Store, run: int, worker: int, *, version_check: bool) -> None:
+        self._store = store
+        self._context = {"run": run, "worker": worker}
+        self._version_check = version_check
+
+    def apply_owned(
+        self, records: Sequence[Record], claims: Mapping[int, Claim], timing: Timing = NOT_PACED
+    ) -> dict[int, Claim]:
+        """Apply records of owned partitions in the order given, all or none; the claims with new offsets.
+
+        Each record's partition must be in `claims`, its offset at or after the claim's. Raises StaleOwner,
+        with nothing changed, when a partition has a newer owner or another next offset than its claim.
+
+        1. begin, taking the write lock
+        2. fence: every claim is still the newest and its offset is the stored one
+        3. read the version of each shipment, write state and history
+        4. keep dead letters
+        5. write each partition's next offset: last offset + 1, whatever holes lie between
+        6. commit
+        """
+        touched = {record.partition for record in records}
+        moved = dict(claims)
+        with self._store.database.transaction() as connection:  # 1, 6
+            for partition in touched:  # 2
+                self._check_claim(connection, claims[partition])
+            self._write_events(connection, records, timing)  # 3
+            self._keep_dead_letters(connection, records)  # 4
+            for record in records:
+                moved[record.partition] = replace(claims[record.partition], next_offset=record.offset + 1)
+            connection.executemany(  # 5
+                QUERIES["set_next_offset"],
+                [{"partition": p, "next_offset": moved[p].next_offset} for p in touched],
+            )
+        return moved
+
+    def apply_shared(self, record: Record, timing: Timing = NOT_PACED) -> bool:
+        """Apply a record that a share group handed out; False when it was applied before.
+
+        Nobody owns anything here. The position is the fence: a second delivery changes nothing.
+        """
+        with self._store.database.transaction() as connection:
+            if self._store.is_done(record.partition, record.offset):
+                return False
+            self._write_events(connection, [record], timing)
+            self._keep_dead_letters(connection, [record])
+        return True
+
+    def _check_claim(self, connection: Connection, claim: Claim) -> None:
+        row = connection.execute(QUERIES["fence"], {"partition": claim.partition}).fetchone()
+        epoch, next_offset = row
+        if epoch != claim.epoch:
+            reason = f"owner epoch {claim.epoch} is stale: {epoch} owns the partition now"
+            raise StaleOwner(self._store.source.topic, claim.partition, reason)
+        if next_offset != claim.next_offset:
+            reason = f"expected to go on at offset {claim.next_offset}, the database is at {next_offset}"
+            raise StaleOwner(self._store.source.topic, claim.partition, reason)
+
+    def _write_events(self, connection: Connection, records: Sequence[Record], timing: Timing) -> None:
+        """Judge each event against the row as the events before it in this batch left it."""
+        versions: dict[str, int | None] = {}
+        rows = {}
+        history = []
+        for record in records:
+            event = record.event
+            if event is None:
+                continue
+            shipment = event.tracking_no
+            if shipment not in versions:
+                found = connection.execute(QUERIES["get_version"], (shipment,)).fetchone()
+                versions[shipment] = found[0] if found else None
+            before = versions[shipment]
+            backward, skipped = judge(event.version, before, version_check=self._version_check)
+            row = {
+                "tracking_no": shipment,
+                "line": event.line,
+                "state": event.state.value,
+                "version": event.version,
+                "arrival_order": event.order,
+            }
+            if not skipped:
+                versions[shipment] = event.version
+                rows[shipment] = row
+            history.append(
+                {
+                    **row,
+                    **self._context,
+                    "partition": record.partition,
+                    "offset": record.offset,
+                    "duration": event.duration,
+                    "version_before": before,
+                    "version_after": versions[shipment],
+                    "backward": backward,
+                    "skipped": skipped,
+                    "delivery": record.delivery,
+                    "started_us": timing.started_us,
+                    "finished_us": timing.finished_us,
+                    "applied_us": now_us(),
+                }
+            )
+        connection.executemany(QUERIES["put_shipment"], rows.values())
+        connection.executemany(QUERIES["add_history"], history)
+
+    def _keep_dead_letters(self, connection: Connection, records: Sequence[Record]) -> None:
+        letters = [
+            {
+                **self._context,
+                "partition": record.partition,
+                "offset": record.offset,
+                "key": record.key,
+                "value": record.value,
+                "reason": record.reason,
+                "kept_us": now_us(),
+            }
+            for record in records
+            if record.event is None
+        ]
+        connection.executemany(QUERIES["add_dead_letter"], letters)
