@@ -48,7 +48,18 @@ GROUP: Settings = {
     "max.poll.interval.ms": 300_000,
 }
 
-DECIDED = {*PRODUCER, *CONSUMER, "partitioner", "group.id", "partition.assignment.strategy"} - {
+SHARE: Settings = {
+    # A record is acknowledged when its transaction is committed, not when it was handed out.
+    "share.acknowledgement.mode": "explicit",
+    # One record at a time to whoever is free; producers put records into batches of their own for it.
+    "max.poll.records": 1,
+    "max.poll.interval.ms": 300_000,
+}
+
+ONE_RECORD_BATCHES: Settings = {"batch.num.messages": 1, "linger.ms": 0}
+"""A share group hands out whole batches; only records alone in theirs go one by one."""
+
+DECIDED = {*PRODUCER, *CONSUMER, *SHARE, "partitioner", "group.id", "partition.assignment.strategy"} - {
     "delivery.timeout.ms",
     "linger.ms",
     "fetch.queue.backoff.ms",
@@ -67,9 +78,10 @@ class Connection:
         """What every client starts from."""
         return {**self.properties, "bootstrap.servers": self.bootstrap_servers, "log_level": 2}
 
-    def producer(self, partitioner: Partitioner) -> Settings:
+    def producer(self, partitioner: Partitioner, *, one_record_batches: bool = False) -> Settings:
         """Settings of a producer."""
-        return {**PRODUCER, **self.client(), "partitioner": partitioner.value}
+        batches = ONE_RECORD_BATCHES if one_record_batches else {}
+        return {**PRODUCER, **self.client(), **batches, "partitioner": partitioner.value}
 
     def reader(self) -> Settings:
         """Settings of a consumer that assigns partitions by hand and belongs to no group's progress."""
@@ -78,6 +90,10 @@ class Connection:
     def group_member(self, group: str) -> Settings:
         """Settings of a worker in a consumer group."""
         return {**CONSUMER, **GROUP, **self.client(), "group.id": group}
+
+    def share_member(self, group: str) -> Settings:
+        """Settings of a worker in a share group."""
+        return {**SHARE, **self.client(), "group.id": group}
 
 
 def read_config_file(path: Path) -> dict[str, str]:

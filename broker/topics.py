@@ -13,7 +13,15 @@ from confluent_kafka import (
     TopicCollection,
     TopicPartition,
 )
-from confluent_kafka.admin import AdminClient, NewTopic, OffsetSpec  # type: ignore[attr-defined]
+from confluent_kafka.admin import (  # type: ignore[attr-defined]
+    AdminClient,
+    AlterConfigOpType,
+    ConfigEntry,
+    ConfigResource,
+    NewTopic,
+    OffsetSpec,
+    ResourceType,
+)
 
 from broker.errors import BrokerRefused, BrokerUnreachable, TopicDiffers, TopicMissing
 from broker.settings import REQUEST_TIMEOUT_S, Connection
@@ -150,6 +158,15 @@ class Topics:
         answer = self._wait(futures[group], f"committed offsets of group {group}")
         found = answer.topic_partitions or [] if answer is not None else []
         return {tp.partition: tp.offset for tp in found if tp.offset >= 0}
+
+    def share_from_start(self, group: str) -> None:
+        """Let a share group begin at the first record; raises BrokerRefused without share groups."""
+        entry = ConfigEntry(
+            "share.auto.offset.reset", "earliest", incremental_operation=AlterConfigOpType.SET
+        )
+        resource = ConfigResource(ResourceType.GROUP, group, incremental_configs=[entry])
+        futures = self._admin.incremental_alter_configs([resource], request_timeout=REQUEST_TIMEOUT_S)
+        self._wait(futures[resource], f"share group {group}")
 
     def _wait(self, future: "Future[T]", subject: str, accept: int | None = None) -> T | None:
         """The answer; None where the broker's error is the one that the caller accepts."""

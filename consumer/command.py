@@ -1,5 +1,6 @@
 """The command `convoy consume`: workers of one consumer group apply a topic to a database."""
 
+import random
 import signal
 from collections.abc import Callable
 from pathlib import Path
@@ -19,6 +20,8 @@ from console.options import (
 from console.output import note, print_json, print_table, set_up_logging
 from console.progress import progress_bar
 from consumer.run import RunPlan, RunResult, consume_topic
+from lanes.dispatch import Dispatch
+from lanes.key import KeyChoice
 
 HELP = f"""Apply a topic's state events to a database, each once and in its partition's order.
 
@@ -32,6 +35,15 @@ Examples:
       4 workers apply what is in the topic, then stop
   convoy consume --workers 2 --db states.db --version-check
       run until Ctrl-C; an event older than the row is kept in the history and skipped
+  convoy consume --tick-ms 100 --until-caught-up
+      each event takes its duration, on a clock that the workers share: the run that the models predict
+  convoy consume --dispatch share --gate tracking-no --tick-ms 100 --until-caught-up
+      a share group: whoever is free takes the next record, and waits for the shipment's earlier ones
+
+\b
+Dispatch:
+  group  a worker owns partitions; each partition's records are applied in order
+  share  a free worker takes the next record of a share group (Kafka 4.2 or newer); no order but the gate's
 
 A record that is no state event is kept as a dead letter with its bytes, reason and position, and its
 partition goes on; the exit code is 3 when there were any.
@@ -49,6 +61,32 @@ partition goes on; the exit code is 3 when there were any.
 @click.option("--group", help="Consumer group.  [default: the database's own]")
 @click.option("--version-check", is_flag=True, help="Skip an event whose version is lower than the row's.")
 @click.option("--until-caught-up", is_flag=True, help="Stop when every partition is applied to its end.")
+@click.option(
+    "--dispatch",
+    type=click.Choice([dispatch.value for dispatch in Dispatch]),
+    default=Dispatch.GROUP.value,
+    show_default=True,
+    help="How records reach workers.",
+)
+@click.option(
+    "--gate",
+    type=click.Choice([choice.value for choice in KeyChoice]),
+    default=KeyChoice.NONE.value,
+    show_default=True,
+    help="In share dispatch: hold an event until earlier ones of the same key are applied.",
+)
+@click.option(
+    "--tick-ms",
+    type=click.IntRange(10, 60_000),
+    help="Let each event take its duration, with ticks of this length.  [default: full speed]",
+)
+@click.option(
+    "--ties",
+    default="order",
+    show_default=True,
+    metavar="order|random|SEED",
+    help="Order of writes within one tick: arrival order, or drawn from a seed.",
+)
 @json_option
 @verbose_option
 def consume(
@@ -60,11 +98,17 @@ def consume(
     group: str | None,
     version_check: bool,
     until_caught_up: bool,
+    dispatch: str,
+    gate: str,
+    tick_ms: int | None,
+    ties: str,
     as_json: bool,
     verbose: int,
 ) -> None:
     """Apply a topic to a database."""
     set_up_logging(verbose)
+    if gate != KeyChoice.NONE and dispatch != Dispatch.SHARE:
+        raise click.UsageError("--gate is for --dispatch share; a group keeps each partition's order")
     plan = RunPlan(
         connection=connection(bootstrap_servers, config_file, DEFAULT_BOOTSTRAP),
         topic=topic,
@@ -73,6 +117,10 @@ def consume(
         group=group,
         version_check=version_check,
         until_caught_up=until_caught_up,
+        dispatch=Dispatch(dispatch),
+        gate=KeyChoice(gate),
+        tick_us=None if tick_ms is None else tick_ms * 1000,
+        ties_seed=ties_seed(ties, paced=tick_ms is not None),
         verbose=verbose,
     )
     stopped = stop_on_signals()
@@ -86,6 +134,23 @@ def consume(
         print_result(result)
     if result.totals.dead_letters:
         raise click.exceptions.Exit(EXIT_ANOMALY)
+
+
+def ties_seed(ties: str, *, paced: bool) -> int | None:
+    """The seed that orders writes within a tick, printed where it is drawn; None for arrival order."""
+    if ties == "order":
+        return None
+    if not paced:
+        raise click.UsageError("--ties needs --tick-ms: without pacing there are no ticks")
+    if ties == "random":
+        seed = random.randrange(2**32)
+        note(f"Writes within a tick are in random order, by seed {seed} (--ties {seed} repeats it).")
+        return seed
+    try:
+        return int(ties)
+    except ValueError:
+        wrong = f"{ties!r} is neither order, random nor a number"
+        raise click.BadParameter(wrong, param_hint="--ties") from None
 
 
 def stop_on_signals() -> Callable[[], bool]:

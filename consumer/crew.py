@@ -4,6 +4,7 @@ import logging
 import multiprocessing
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from multiprocessing.connection import Connection as Pipe
 from multiprocessing.context import ForkServerContext, SpawnContext
@@ -11,7 +12,7 @@ from multiprocessing.process import BaseProcess
 
 from consumer.errors import WorkerFailed
 from consumer.process import WorkerPlan, work_as_process
-from consumer.telling import Assigned, Failed, Told
+from consumer.telling import Assigned, CrewmateGone, Failed, Holding, Order, Stop, Told
 
 log = logging.getLogger(__name__)
 
@@ -25,6 +26,7 @@ class _Member:
     pipe: Pipe
     partitions: list[int] | None = None
     """None until the group has answered once."""
+    holding: bool = False
     failure: Failed | None = None
     told_of_end: bool = False
 
@@ -60,6 +62,7 @@ class Crew:
             if not member.process.is_alive() and not member.told_of_end:
                 member.told_of_end = True
                 member.partitions = None
+                self.order(CrewmateGone())
                 self.ended.append(f"worker {member.number} {_manner_of(member.process.exitcode)}")
 
     @property
@@ -72,10 +75,20 @@ class Crew:
         """Worker to its partitions, for those that run and were given an answer, be it an empty one."""
         return {m.number: m.partitions for m in self._members if m.partitions is not None}
 
+    @property
+    def holding(self) -> int:
+        """Number of workers that hold their first record and wait for the start."""
+        return sum(member.holding and member.process.is_alive() for member in self._members)
+
+    def order(self, order: Order) -> None:
+        """Tell every worker; one that is gone does not hear it."""
+        for member in self._members:
+            with suppress(OSError):
+                member.pipe.send(order)
+
     def stop(self) -> None:
         """Tell every worker to finish its transaction and leave; kill those that do not in time."""
-        for member in self._members:
-            _say_stop(member.pipe)
+        self.order(Stop())
         deadline = time.monotonic() + STOP_TIMEOUT_S
         for member in self._members:
             member.process.join(max(0.0, deadline - time.monotonic()))
@@ -107,18 +120,14 @@ def _hear(member: _Member) -> None:
     try:
         while member.pipe.poll(0):
             told: Told = member.pipe.recv()
-            if isinstance(told, Assigned):
-                member.partitions = told.partitions
-            else:
-                member.failure = told
+            match told:
+                case Assigned(partitions):
+                    member.partitions = partitions
+                case Holding():
+                    member.holding = True
+                case Failed():
+                    member.failure = told
     except (EOFError, ConnectionResetError):
-        return
-
-
-def _say_stop(pipe: Pipe) -> None:
-    try:
-        pipe.send("stop")
-    except (BrokenPipeError, ConnectionResetError):
         return
 
 

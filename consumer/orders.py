@@ -4,7 +4,7 @@ import logging
 import signal
 from multiprocessing.connection import Connection as Pipe
 
-from consumer.telling import Go, Order, Told
+from consumer.telling import CrewmateGone, Go, Order, Stop, Told
 
 log = logging.getLogger(__name__)
 
@@ -20,6 +20,7 @@ class Orders:
         self._pipe = pipe
         self._stopped = False
         self._zero_us: int | None = None
+        self._crewmates_gone = 0
         # Ctrl-C reaches the whole process group; only the one who started us decides.
         signal.signal(signal.SIGINT, signal.SIG_IGN)
         signal.signal(signal.SIGTERM, self._terminate)
@@ -31,10 +32,13 @@ class Orders:
         try:
             while not self._stopped and self._pipe.poll(0):
                 order: Order = self._pipe.recv()
-                if isinstance(order, Go):
-                    self._zero_us = order.zero_us
-                else:
-                    self._stopped = True
+                match order:
+                    case Go(zero_us):
+                        self._zero_us = zero_us
+                    case CrewmateGone():
+                        self._crewmates_gone += 1
+                    case Stop():
+                        self._stopped = True
         except (EOFError, OSError):
             self._stopped = True
 
@@ -49,6 +53,12 @@ class Orders:
         """When tick 0 of a paced run begins; None until every worker is ready."""
         self._listen()
         return self._zero_us
+
+    @property
+    def crewmates_gone(self) -> int:
+        """How many other workers of the run ended without being told to."""
+        self._listen()
+        return self._crewmates_gone
 
     def tell(self, told: Told) -> None:
         """Tell the one who started us."""

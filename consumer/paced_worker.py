@@ -10,10 +10,9 @@ from collections import deque
 from consumer.group_worker import note_ends
 from consumer.membership import Membership
 from consumer.orders import Orders
-from consumer.pacing import Pace, TickClock, wait_until
+from consumer.pacing import Pace, Pacer
 from lanes.record import Record
 from state.applying import NOT_PACED, Applier
-from state.database import now_us
 from state.errors import StaleOwner
 from state.records import Timing
 from state.store import Store
@@ -48,29 +47,16 @@ class PacedWorker:
         """Wait for the start, then work until told to stop."""
         while not orders.stopped and orders.zero_us is None:
             self._read_ahead(POLL_TIMEOUT_S)
-        if orders.zero_us is None:
-            return
-        clock = TickClock(orders.zero_us, self._pace.tick_us)
-        wait_until(orders.zero_us, self._read_ahead)
+        pacer = Pacer(orders.zero_us or 0, self._pace, self._read_ahead, lambda: orders.stopped)
         while not orders.stopped:
             record = self._next_record()
             if record is None:
                 note_ends(self._store, self._member, self._ends)
                 self._read_ahead(POLL_TIMEOUT_S)
-            elif record.event is None:
-                self._apply(record, NOT_PACED)
-            else:
-                self._apply(record, self._take_time(clock, record.event.duration, record.event.order))
-
-    def _take_time(self, clock: TickClock, duration: int, order: int) -> Timing:
-        start = clock.starting_tick()
-        wait_until(clock.boundary_us(start), self._read_ahead)
-        started_us = now_us()
-        finish_us = clock.boundary_us(start + duration)
-        wait_until(finish_us, self._read_ahead)
-        finished_us = now_us()
-        wait_until(finish_us + self._pace.offset_us(order), self._read_ahead)
-        return Timing(started_us, finished_us)
+                continue
+            timing = NOT_PACED if record.event is None else pacer.take_time(record.event)
+            if timing is not None:
+                self._apply(record, timing)
 
     def _next_record(self) -> Record | None:
         """The head of the lowest arrival order; None while some partition's head is not known yet."""

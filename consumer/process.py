@@ -1,25 +1,31 @@
-"""A worker as a process of its own: what it is started with, and how it ends."""
+"""A worker as a process of its own: what it is started with, which kind it is, and how it ends."""
 
-import logging
-import signal
+import os
 from dataclasses import dataclass
 from multiprocessing.connection import Connection as Pipe
 from pathlib import Path
 
 from broker.settings import Connection
 from console.output import set_up_logging
-from consumer.telling import Failed, Told
-from consumer.worker import Worker
+from consumer.gate import Gate
+from consumer.group_worker import GroupWorker
+from consumer.membership import Membership
+from consumer.orders import Orders
+from consumer.paced_worker import PacedWorker
+from consumer.pacing import Pace
+from consumer.share_worker import ShareWorker
+from consumer.telling import Assigned, Failed
+from lanes.dispatch import Dispatch
 from lanes.errors import ConvoyError
+from lanes.key import KeyChoice
+from state.applying import Applier
 from state.records import Source
 from state.store import Store
-
-log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
 class WorkerPlan:
-    """What a worker process needs to know."""
+    """What a worker process needs to know. `pace` is None for work at full speed."""
 
     connection: Connection
     source: Source
@@ -27,52 +33,54 @@ class WorkerPlan:
     run: int
     number: int
     version_check: bool
+    dispatch: Dispatch
+    gate: KeyChoice
+    pace: Pace | None
     verbose: int
-
-
-class _StopSign:
-    """Set by SIGTERM, or by the other end of the pipe: it says stop, or it is gone with its process."""
-
-    def __init__(self, pipe: Pipe) -> None:
-        self._pipe = pipe
-        self._terminated = False
-        # Ctrl-C reaches the whole process group; only the one who started us decides.
-        signal.signal(signal.SIGINT, signal.SIG_IGN)
-        signal.signal(signal.SIGTERM, self._terminate)
-
-    def _terminate(self, *_: object) -> None:
-        self._terminated = True
-
-    def __call__(self) -> bool:
-        # A pipe and no shared lock: a worker killed at any point leaves nothing held for the others.
-        return self._terminated or self._pipe.poll(0)
 
 
 def work_as_process(plan: WorkerPlan, pipe: Pipe) -> None:
     """Run a worker until told to stop; an error is told over the pipe, and the exit code is 1."""
     set_up_logging(plan.verbose)
-    stopped = _StopSign(pipe)
-
-    def tell(told: Told) -> None:
-        try:
-            pipe.send(told)
-        except BrokenPipeError:
-            log.info("the process that started this worker is gone")
-
+    orders = Orders(pipe)
     try:
         source = plan.source
         store = Store.open(plan.db, source.topic, source.topic_id, source.group_id)
         try:
-            Worker(
-                plan.connection,
-                store,
-                run=plan.run,
-                number=plan.number,
-                version_check=plan.version_check,
-                tell=tell,
-            ).work(stopped)
+            applier = Applier(store, plan.run, plan.number, version_check=plan.version_check)
+            if plan.dispatch is Dispatch.SHARE:
+                _work_shared(plan, orders, store, applier)
+            else:
+                _work_in_group(plan, orders, store, applier)
         finally:
             store.close()
     except ConvoyError as error:
-        tell(Failed.of(error))
-        raise SystemExit(1) from error
+        orders.tell(Failed.of(error))
+        raise SystemExit(1) from None
+
+
+def _work_in_group(plan: WorkerPlan, orders: Orders, store: Store, applier: Applier) -> None:
+    owner = f"run {plan.run} worker {plan.number} (process {os.getpid()})"
+
+    def changed(partitions: list[int]) -> None:
+        if isinstance(worker, PacedWorker):
+            worker.assignment_changed()
+        orders.tell(Assigned(partitions))
+
+    member = Membership(plan.connection, store, owner, changed)
+    worker = (
+        GroupWorker(member, store, applier)
+        if plan.pace is None
+        else PacedWorker(member, store, applier, plan.pace)
+    )
+    with member:
+        worker.work(orders)
+
+
+def _work_shared(plan: WorkerPlan, orders: Orders, store: Store, applier: Applier) -> None:
+    gate = None if plan.gate is KeyChoice.NONE else Gate(plan.connection, store, plan.gate)
+    try:
+        ShareWorker(plan.connection, store, applier, gate, plan.pace).work(orders)
+    finally:
+        if gate is not None:
+            gate.close()

@@ -1,26 +1,26 @@
 """One run: checks before it starts, the crew while it works, the counts at its end."""
 
-import logging
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from broker.errors import BrokerUnreachable
+from broker.errors import BrokerRefused
 from broker.settings import Connection
 from broker.topics import OffsetRange, Topic, Topics
+from consumer.barrier import Barrier
 from consumer.crew import Crew
-from consumer.errors import WorkerFailed
+from consumer.errors import WorkerFailed, offset_gone
+from consumer.pacing import Pace
 from consumer.process import WorkerPlan
-from consumer.worker import offset_gone
+from consumer.share_worker import share_groups_missing
+from consumer.watch import Progressed, Watch, watch_for
+from lanes.dispatch import Dispatch
+from lanes.key import KeyChoice
 from state.records import Progress, Source, Totals
 from state.store import Store
 
-log = logging.getLogger(__name__)
-
 LISTEN_INTERVAL_S = 0.05
-LOOK_INTERVAL_S = 0.2
-BROKER_PATIENCE_S = 60.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +34,13 @@ class RunPlan:
     group: str | None = None
     version_check: bool = False
     until_caught_up: bool = False
+    dispatch: Dispatch = Dispatch.GROUP
+    gate: KeyChoice = KeyChoice.NONE
+    """In share dispatch: wait for earlier events of the same key."""
+    tick_us: int | None = None
+    """Simulate each event's duration with ticks of this length; None for full speed."""
+    ties_seed: int | None = None
+    """Draw the order of writes within a tick from this seed; None for arrival order."""
     verbose: int = 0
 
 
@@ -52,10 +59,6 @@ class RunResult:
     caught_up: bool
 
 
-Progressed = Callable[[int, int], None]
-"""Takes how many offsets are behind us and how many there are."""
-
-
 def consume_topic(plan: RunPlan, *, stopped: Callable[[], bool], on_progress: Progressed) -> RunResult:
     """Run workers until `stopped`, or until every partition is applied to its end.
 
@@ -66,12 +69,18 @@ def consume_topic(plan: RunPlan, *, stopped: Callable[[], bool], on_progress: Pr
     topic = topics.get(plan.topic)
     store = Store.open(plan.db, topic.name, topic.topic_id, plan.group)
     try:
-        check_offsets(topic, store.progress(), topics.offsets(topic))
-        run = store.start_run(plan.workers, version_check=plan.version_check)
+        offsets = topics.offsets(topic)
+        check_offsets(topic, store.progress(), offsets)
+        if plan.dispatch is Dispatch.SHARE:
+            allow_sharing(topics, store.source.group_id)
+        run = _start_run(plan, store)
+        watch = watch_for(plan.dispatch, plan.connection, topics, topic, store, on_progress)
         crew = Crew()
-        watch = _Watch(topics, topic, store, on_progress)
         try:
-            crew.start(_worker_plans(plan, store.source, run))
+            crew.start(_worker_plans(plan, store.source, run, offsets))
+            if plan.tick_us is not None:
+                barrier = Barrier(crew, store, run, plan.workers, topic, plan.dispatch, watch.records_left())
+                barrier.start_when_ready(stopped)
             assignment = _until_done(plan, crew, watch, stopped)
         finally:
             crew.stop()
@@ -81,59 +90,64 @@ def consume_topic(plan: RunPlan, *, stopped: Callable[[], bool], on_progress: Pr
         store.close()
 
 
-def _worker_plans(plan: RunPlan, source: Source, run: int) -> list[WorkerPlan]:
+def allow_sharing(topics: Topics, group: str) -> None:
+    """Let the group begin at the topic's first record; raises ShareGroupsMissing where there are none."""
+    try:
+        topics.share_from_start(group)
+    except BrokerRefused as error:
+        raise share_groups_missing(str(error)) from error
+
+
+def _start_run(plan: RunPlan, store: Store) -> int:
+    return store.start_run(
+        plan.workers,
+        version_check=plan.version_check,
+        dispatch=plan.dispatch,
+        gate=plan.gate,
+        tick_us=plan.tick_us,
+    )
+
+
+def _worker_plans(
+    plan: RunPlan, source: Source, run: int, offsets: Mapping[int, OffsetRange]
+) -> list[WorkerPlan]:
+    pace = None
+    if plan.tick_us is not None:
+        events = sum(here.high - here.low for here in offsets.values())
+        pace = Pace(plan.tick_us, events, plan.ties_seed)
     return [
-        WorkerPlan(plan.connection, source, plan.db.resolve(), run, number, plan.version_check, plan.verbose)
+        WorkerPlan(
+            connection=plan.connection,
+            source=source,
+            db=plan.db.resolve(),
+            run=run,
+            number=number,
+            version_check=plan.version_check,
+            dispatch=plan.dispatch,
+            gate=plan.gate,
+            pace=pace,
+            verbose=plan.verbose,
+        )
         for number in range(plan.workers)
     ]
 
 
-class _Watch:
-    """Looks now and then how far the database is behind the topic."""
-
-    def __init__(self, topics: Topics, topic: Topic, store: Store, on_progress: Progressed) -> None:
-        self._topics = topics
-        self._topic = topic
-        self._store = store
-        self._on_progress = on_progress
-        self._next_look = 0.0
-        self._answered = time.monotonic()
-        self.caught_up = False
-
-    def look(self) -> None:
-        """Look when it is time again. A broker may be away for BROKER_PATIENCE_S: workers reconnect."""
-        if time.monotonic() < self._next_look:
-            return
-        try:
-            offsets = self._topics.offsets(self._topic)
-        except BrokerUnreachable as error:
-            if time.monotonic() - self._answered > BROKER_PATIENCE_S:
-                raise
-            log.warning("%s; waiting for it", error)
-            return
-        self._answered = time.monotonic()
-        self._next_look = self._answered + LOOK_INTERVAL_S
-        reached = reached_offsets(self._store.progress(), offsets)
-        self.caught_up = all(reached[p] >= here.high for p, here in offsets.items())
-        self._on_progress(
-            sum(reached[p] - here.low for p, here in offsets.items()),
-            sum(here.high - here.low for here in offsets.values()),
-        )
-
-
-def _until_done(
-    plan: RunPlan, crew: Crew, watch: _Watch, stopped: Callable[[], bool]
-) -> dict[int, list[int]]:
+def _until_done(plan: RunPlan, crew: Crew, watch: Watch, stopped: Callable[[], bool]) -> dict[int, list[int]]:
     """Wait for the end of the run; the assignment just before it."""
     while not stopped():
         crew.listen()
         if not crew.alive:
             raise WorkerFailed("; ".join(crew.ended), hint="No worker is left. Run the command again.")
         watch.look()
-        if plan.until_caught_up and watch.caught_up and len(crew.assignment) == crew.alive:
+        if plan.until_caught_up and watch.caught_up and _all_met(plan, crew):
             break
         time.sleep(LISTEN_INTERVAL_S)
     return crew.assignment
+
+
+def _all_met(plan: RunPlan, crew: Crew) -> bool:
+    """Whether every worker had its place in the group, so that those without a partition can be named."""
+    return plan.dispatch is Dispatch.SHARE or len(crew.assignment) == crew.alive
 
 
 def check_offsets(topic: Topic, progress: list[Progress], offsets: Mapping[int, OffsetRange]) -> None:
@@ -148,13 +162,3 @@ def check_offsets(topic: Topic, progress: list[Progress], offsets: Mapping[int, 
             continue
         if here is None or not here.low <= partition.next_offset <= here.high:
             raise offset_gone(topic.name, partition.partition, partition.next_offset)
-
-
-def reached_offsets(progress: list[Progress], offsets: Mapping[int, OffsetRange]) -> dict[int, int]:
-    """Partition to the offset up to which nothing is left to read.
-
-    An end counts as reached when the owner met it while reading: markers behind the last record have
-    offsets of their own, and counting records would never get there.
-    """
-    applied = {p.partition: max(p.next_offset or 0, p.end_seen) for p in progress}
-    return {partition: max(applied.get(partition, 0), here.low) for partition, here in offsets.items()}

@@ -49,4 +49,9 @@ class Stop:
     """Finish the transaction at hand and leave."""
 
 
-Order = Go | Stop
+@dataclass(frozen=True, slots=True)
+class CrewmateGone:
+    """Another worker of the run ended without being told to; what it held will come back."""
+
+
+Order = Go | Stop | CrewmateGone

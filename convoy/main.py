@@ -48,4 +48,3 @@ for command in (lesson, model, produce, consume, analyze, cost, where, broker):
 def main() -> None:
     """Entry point of the `convoy` script."""
     run(convoy, "convoy")
-

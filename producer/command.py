@@ -72,6 +72,7 @@ a line, as JSONL or as CSV with a header. It is sent whole or not at all.
 @click.option(
     "--seed", type=int, help="Deals records without a key over partitions.  [default: drawn and printed]"
 )
+@click.option("--one-record-batches", is_flag=True, help="For share groups, which hand out whole batches.")
 @json_option
 @verbose_option
 def produce(
@@ -83,6 +84,7 @@ def produce(
     partitioner: str,
     path: Path | None,
     seed: int | None,
+    one_record_batches: bool,
     as_json: bool,
     verbose: int,
 ) -> None:
@@ -100,7 +102,14 @@ def produce(
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     with progress_bar("events acknowledged", len(events)) as advance:
         production = produce_events(
-            events, to, found, choice, partitioner=Partitioner(partitioner), seed=seed, on_progress=advance
+            events,
+            to,
+            found,
+            choice,
+            partitioner=Partitioner(partitioner),
+            seed=seed,
+            one_record_batches=one_record_batches,
+            on_progress=advance,
         )
     for moved, where in production.moved().items():
         note(f"Key {moved} is in partitions {where}: the topic's partitions changed while we wrote.")

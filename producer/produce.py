@@ -61,8 +61,11 @@ class Production:
 class _Sender:
     """One producer and the reports that come back."""
 
-    def __init__(self, connection: Connection, production: Production, seed: int) -> None:
-        self._producer = Producer(connection.producer(production.partitioner))
+    def __init__(
+        self, connection: Connection, production: Production, seed: int, *, one_record_batches: bool
+    ) -> None:
+        settings = connection.producer(production.partitioner, one_record_batches=one_record_batches)
+        self._producer = Producer(settings)
         self._production = production
         self._random = random.Random(seed)
         self.waiting: set[int] = set()
@@ -138,6 +141,7 @@ def produce_events(
     *,
     partitioner: Partitioner = Partitioner.MURMUR2,
     seed: int = 0,
+    one_record_batches: bool = False,
     on_progress: Callable[[int], None] = lambda _delivered: None,
 ) -> Production:
     """Write events in the order given and wait for every delivery report.
@@ -148,7 +152,7 @@ def produce_events(
     returns with `interrupted` set and the orders that were not acknowledged.
     """
     production = Production(topic, key, partitioner, total=len(events))
-    sender = _Sender(connection, production, seed)
+    sender = _Sender(connection, production, seed, one_record_batches=one_record_batches)
     sent = 0
     try:
         for event in events:

@@ -155,4 +155,3 @@ def check_source(path: Path, bound: Source, wanted: Source) -> None:
             hint="Two groups would each bring every record. Leave --group out, or use another --db.",
             topic=wanted.topic,
         )
-

@@ -1,0 +1,117 @@
+"""How far the database is behind the topic, looked at now and then while a run goes on."""
+
+import logging
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
+
+from broker.errors import BrokerUnreachable
+from broker.reading import read_records
+from broker.settings import Connection
+from broker.topics import OffsetRange, Topic, Topics
+from lanes.dispatch import Dispatch
+from state.records import Progress
+from state.store import Store
+
+log = logging.getLogger(__name__)
+
+LOOK_INTERVAL_S = 0.2
+BROKER_PATIENCE_S = 60.0
+
+Progressed = Callable[[int, int], None]
+"""Takes how much is behind us and how much there is."""
+
+
+class Watch(ABC):
+    """Looks when it is time again. A broker may be away for BROKER_PATIENCE_S: workers reconnect."""
+
+    def __init__(self, topics: Topics, topic: Topic, store: Store, on_progress: Progressed) -> None:
+        self._topics = topics
+        self._topic = topic
+        self._store = store
+        self._on_progress = on_progress
+        self._next_look = 0.0
+        self._answered = time.monotonic()
+        self.caught_up = False
+
+    def look(self) -> None:
+        """Set `caught_up`; raises BrokerUnreachable when patience runs out."""
+        if time.monotonic() < self._next_look:
+            return
+        try:
+            done, total = self._measure(self._topics.offsets(self._topic))
+        except BrokerUnreachable as error:
+            if time.monotonic() - self._answered > BROKER_PATIENCE_S:
+                raise
+            log.warning("%s; waiting for it", error)
+            return
+        self._answered = time.monotonic()
+        self._next_look = self._answered + LOOK_INTERVAL_S
+        self.caught_up = done >= total
+        self._on_progress(done, total)
+
+    def records_left(self) -> int:
+        """About how much is left to apply, at this moment."""
+        done, total = self._measure(self._topics.offsets(self._topic))
+        return total - done
+
+    @abstractmethod
+    def _measure(self, offsets: Mapping[int, OffsetRange]) -> tuple[int, int]:
+        """How much is done, and how much there is."""
+
+
+class OffsetWatch(Watch):
+    """Group dispatch: progress is an offset a partition, so offsets are compared."""
+
+    def _measure(self, offsets: Mapping[int, OffsetRange]) -> tuple[int, int]:
+        reached = reached_offsets(self._store.progress(), offsets)
+        done = sum(min(reached[p], here.high) - here.low for p, here in offsets.items())
+        return done, sum(here.high - here.low for here in offsets.values())
+
+
+class RecordWatch(Watch):
+    """Share dispatch: records are done in any order, so they are counted, each once.
+
+    The topic is read for it, since offsets have holes; each record is read once.
+    """
+
+    def __init__(
+        self, connection: Connection, topics: Topics, topic: Topic, store: Store, on_progress: Progressed
+    ) -> None:
+        super().__init__(topics, topic, store, on_progress)
+        self._connection = connection
+        self._counted_to: dict[int, int] = {}
+        self._records = 0
+
+    def _measure(self, offsets: Mapping[int, OffsetRange]) -> tuple[int, int]:
+        unread = {
+            partition: OffsetRange(max(here.low, self._counted_to.get(partition, 0)), here.high)
+            for partition, here in offsets.items()
+        }
+        self._records += sum(1 for _ in read_records(self._connection, self._topic, unread))
+        self._counted_to = {partition: here.high for partition, here in offsets.items()}
+        return self._store.count_done(), self._records
+
+
+def watch_for(
+    dispatch: Dispatch,
+    connection: Connection,
+    topics: Topics,
+    topic: Topic,
+    store: Store,
+    on_progress: Progressed,
+) -> Watch:
+    """The watch that fits a dispatch."""
+    if dispatch is Dispatch.SHARE:
+        return RecordWatch(connection, topics, topic, store, on_progress)
+    return OffsetWatch(topics, topic, store, on_progress)
+
+
+def reached_offsets(progress: list[Progress], offsets: Mapping[int, OffsetRange]) -> dict[int, int]:
+    """Partition to the offset up to which nothing is left to read.
+
+    An end counts as reached when the owner met it while reading: markers behind the last record have
+    offsets of their own, and counting records would never get there.
+    """
+    applied = {p.partition: max(p.next_offset or 0, p.end_seen) for p in progress}
+    return {partition: max(applied.get(partition, 0), here.low) for partition, here in offsets.items()}
