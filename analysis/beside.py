@@ -1,23 +1,30 @@
-"""What both tick models say about the partitions and arrival orders that the topic really has."""
+"""What both tick models say about the topic as it is, and what a paced run measured."""
 
 from collections import defaultdict
 from dataclasses import dataclass
 
 from analysis.observation import Observation
+from analysis.paced import last_paced_run, measured_work
+from lanes.dispatch import Dispatch
 from lanes.event import StateEvent
 from lanes.key import KeyChoice
-from lanes.model import Arrangement, kafka_schedule, lesson_figures, outcome_of
-from lanes.schedule import ticks
+from lanes.model import outcome_of
+from lanes.outcome import wrong_over_ties
+from lanes.schedule import Work, kafka_ownership, lesson_dispatch, range_assignment, ticks
+from state.records import Run
 
 
 @dataclass(frozen=True, slots=True)
 class ModelFigures:
-    """One model's figures for the topic as it is."""
+    """One model's figures for the topic as it is; `schedule` is its work in ticks."""
 
     backward_writes: int
     skipped: int
     wrong: list[str]
+    wrong_over_ties: tuple[int, int]
+    """Least and most over every order of events that finish in one tick, without a version check."""
     tick: int
+    schedule: list[Work]
 
     @property
     def wrong_final_state(self) -> int:
@@ -27,33 +34,66 @@ class ModelFigures:
 
 @dataclass(frozen=True, slots=True)
 class Beside:
-    """Both models, for the workers and the version check of the last run."""
+    """The models for the last run's workers, dispatch and version check, and the run's own ticks."""
 
-    workers: int
-    version_check: bool
+    run: Run
     lesson: ModelFigures | None
-    """None where the records' keys are mixed: the lesson has no such arrangement."""
-    wrong_over_ties: tuple[int, int] | None
-    kafka: ModelFigures
+    """The lesson's dispatcher; None where the records' keys are mixed."""
+    kafka: ModelFigures | None
+    """Ownership of partitions; None in share dispatch, where nobody owns one."""
+    live: list[Work] | None
+    """What a paced run measured; None for one at full speed."""
+
+    @property
+    def predicted(self) -> ModelFigures | None:
+        """The model of the dispatch that the run had."""
+        return self.lesson if self.run.dispatch is Dispatch.SHARE else self.kafka
 
 
-def models_beside(seen: Observation, key: str) -> Beside | None:
-    """The models on what was applied so far; None before the first run."""
+def models_beside(seen: Observation, lane_key: str) -> Beside | None:
+    """The models on the topic's events; None before the first run.
+
+    `lane_key` is what kept events in lanes, `mixed` where no one key did.
+    """
     if not seen.runs:
         return None
     run = seen.runs[-1]
+    paced = last_paced_run(seen)
+    return Beside(
+        run=run,
+        lesson=None if lane_key == "mixed" else _lesson(seen, KeyChoice(lane_key), run),
+        kafka=None if run.dispatch is Dispatch.SHARE else _kafka(seen, run),
+        live=measured_work(seen.history, paced) if paced else None,
+    )
+
+
+def _lesson(seen: Observation, key: KeyChoice, run: Run) -> ModelFigures:
+    events = [record.event for record in seen.records if record.event is not None]
+    return _figures(lesson_dispatch(events, run.workers, key.value_of), run)
+
+
+def _kafka(seen: Observation, run: Run) -> ModelFigures:
     queues: dict[int, list[StateEvent]] = defaultdict(list)
     for record in seen.records:
         if record.event is not None:
             queues[record.partition].append(record.event)
-    events = [event for queue in queues.values() for event in queue]
-    schedule = kafka_schedule(queues, seen.partitions, run.workers)
+    return _figures(kafka_ownership(queues, owners(seen, run)), run)
+
+
+def owners(seen: Observation, run: Run) -> dict[int, int]:
+    """Partition to the worker that applied it last in the run; by range where it applied nothing."""
+    owner_of = range_assignment(seen.partitions, run.workers)
+    owner_of.update({row.partition: row.worker for row in seen.history if row.run == run.run})
+    return owner_of
+
+
+def _figures(schedule: list[Work], run: Run) -> ModelFigures:
     outcome = outcome_of(schedule, version_check=run.version_check)
-    kafka = ModelFigures(len(outcome.backward), len(outcome.skipped), outcome.wrong, ticks(schedule))
-    if key == "mixed":
-        return Beside(run.workers, run.version_check, None, None, kafka)
-    arrangement = Arrangement("as found", KeyChoice(key), run.version_check)
-    figures = lesson_figures(events, run.workers, arrangement)
-    lesson = ModelFigures(figures.backward_writes, figures.skipped, figures.wrong, figures.tick)
-    ties = figures.wrong_final_state_over_ties
-    return Beside(run.workers, run.version_check, lesson, ties, kafka)
+    return ModelFigures(
+        backward_writes=len(outcome.backward),
+        skipped=len(outcome.skipped),
+        wrong=outcome.wrong,
+        wrong_over_ties=wrong_over_ties(schedule),
+        tick=ticks(schedule),
+        schedule=schedule,
+    )

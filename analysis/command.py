@@ -4,11 +4,9 @@ from pathlib import Path
 
 import click
 
-from analysis.beside import models_beside
-from analysis.findings import find
 from analysis.observation import observe
-from analysis.report import as_object, print_report
-from analysis.verdict import Holds, judge_findings
+from analysis.report import Report, as_object, print_report
+from analysis.verdict import Holds
 from broker.settings import connection
 from console.entry import EXIT_ANOMALY, EXIT_CODES_HELP, EXIT_UNKNOWN
 from console.options import DEFAULT_BOOTSTRAP, broker_options, db_option, json_option, verbose_option
@@ -57,13 +55,10 @@ def analyze(
     set_up_logging(verbose)
     to = connection(bootstrap_servers, config_file, DEFAULT_BOOTSTRAP)
     with progress_bar("offsets read", None) as advance:
-        seen = observe(to, db, topic, advance)
-    found = find(seen)
-    beside = models_beside(seen, found.key)
-    verdict = judge_findings(found)
+        report = Report.of(observe(to, db, topic, advance))
     if as_json:
-        print_json(as_object(seen, found, beside, verdict))
+        print_json(as_object(report))
     else:
-        print_report(seen, found, beside, verdict)
+        print_report(report)
     if check:
-        raise click.exceptions.Exit(EXIT_CODES[verdict.holds])
+        raise click.exceptions.Exit(EXIT_CODES[report.verdict.holds])

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from analysis.observation import Observation
+from lanes.dispatch import Dispatch
 from lanes.event import StateEvent
 from lanes.key import KeyChoice, key_text, look_alikes
 from lanes.lane_map import LaneMap, lane_map
@@ -57,6 +58,8 @@ class Findings:
     """Why records are dead letters, with counts."""
     key: str
     """tracking-no, line or none as all keys show; else mixed."""
+    lane_key: str
+    """What kept events in lanes: in group dispatch the records' key, in share dispatch the gate."""
     without_key: int
     empty_key: int
     lanes: LaneMap
@@ -64,7 +67,9 @@ class Findings:
     """Key and its load in ticks."""
     look_alikes: list[list[str]]
     split_shipments: dict[str, list[int]]
-    """Shipments whose events are in several partitions: nothing keeps their order."""
+    """Shipments whose events are in several partitions: no partition keeps their order."""
+    line_changes: dict[str, list[str]]
+    """Shipments with more than one line: a key by line does not keep them together."""
     backward: list[HistoryRow]
     wrong: list[WrongFinal]
     undecided: list[str]
@@ -84,6 +89,11 @@ class Findings:
         return self.in_history - self.skipped
 
     @property
+    def partition_lanes(self) -> int:
+        """Number of partitions that hold records."""
+        return sum(partition.records > 0 for partition in self.partitions)
+
+    @property
     def busiest_lane(self) -> PartitionFinding:
         """The partition with the largest sum of durations."""
         return max(self.partitions, key=lambda partition: (partition.ticks, -partition.partition))
@@ -93,7 +103,8 @@ def find(seen: Observation) -> Findings:
     """The findings of an observation."""
     in_history = {(row.partition, row.offset) for row in seen.history}
     in_letters = {(letter.partition, letter.offset) for letter in seen.dead_letters}
-    passed = [record for record in seen.records if _is_passed(seen, record)]
+    done = in_history | in_letters
+    passed = [record for record in seen.records if _is_passed(seen, record, done)]
     positions = {(record.partition, record.offset) for record in passed}
     events = [record.event for record in passed if record.event is not None]
     skipped_steps: dict[str, list[str]] = defaultdict(list)
@@ -101,25 +112,29 @@ def find(seen: Observation) -> Findings:
         if row.skipped:
             skipped_steps[row.tracking_no].append(row.state)
     wrong, undecided = wrong_finals(seen, events)
+    key = key_of(seen.records)
+    shared = bool(seen.runs) and seen.runs[-1].dispatch is Dispatch.SHARE
     keys = Counter(record.key for record in seen.records)
     loads = _key_loads(seen.records)
     return Findings(
-        partitions=[_partition(seen, partition) for partition in sorted(seen.ranges)],
+        partitions=[_partition(seen, partition, positions) for partition in sorted(seen.ranges)],
         records=len(seen.records),
         in_history=len(seen.history),
         skipped=sum(row.skipped for row in seen.history),
         dead_lettered=len(seen.dead_letters),
         not_yet_applied=len(seen.records) - len(passed),
-        lost=sorted(positions - in_history - in_letters),
+        lost=sorted(positions - done),
         twice=sorted(in_history & in_letters),
         reasons=dict(Counter(letter.reason for letter in seen.dead_letters).most_common()),
-        key=key_of(seen.records),
+        key=key,
+        lane_key=seen.runs[-1].gate if shared else key,
         without_key=keys[None],
         empty_key=keys[b""],
         lanes=_lanes(seen.records),
         busiest_key=loads.most_common(1)[0] if loads else None,
         look_alikes=look_alikes(key.decode(errors="replace") for key in keys if key),
         split_shipments=_split_shipments(seen.records),
+        line_changes=_line_changes(seen.records),
         backward=[row for row in seen.history if row.backward],
         wrong=wrong,
         undecided=undecided,
@@ -133,12 +148,15 @@ def find(seen: Observation) -> Findings:
     )
 
 
-def _is_passed(seen: Observation, record: Record) -> bool:
+def _is_passed(seen: Observation, record: Record, done: set[Position]) -> bool:
+    """Whether the database has gone past a record, be it applied or not."""
+    if (record.partition, record.offset) in done:
+        return True
     progress = seen.progress.get(record.partition)
     return progress is not None and record.offset < (progress.next_offset or 0)
 
 
-def _partition(seen: Observation, partition: int) -> PartitionFinding:
+def _partition(seen: Observation, partition: int, passed: set[Position]) -> PartitionFinding:
     records = [record for record in seen.records if record.partition == partition]
     progress = seen.progress.get(partition)
     return PartitionFinding(
@@ -148,7 +166,7 @@ def _partition(seen: Observation, partition: int) -> PartitionFinding:
         committed=seen.committed.get(partition),
         next_offset=progress.next_offset if progress else None,
         records=len(records),
-        not_yet_applied=sum(not _is_passed(seen, record) for record in records),
+        not_yet_applied=sum((partition, record.offset) not in passed for record in records),
         ticks=sum(record.event.duration for record in records if record.event),
     )
 
@@ -189,6 +207,14 @@ def _split_shipments(records: Iterable[Record]) -> dict[str, list[int]]:
         if record.event is not None:
             partitions_of[record.event.tracking_no].add(record.partition)
     return lane_map(partitions_of).split
+
+
+def _line_changes(records: Iterable[Record]) -> dict[str, list[str]]:
+    lines: dict[str, set[str]] = defaultdict(set)
+    for record in records:
+        if record.event is not None:
+            lines[record.event.tracking_no].add(record.event.line)
+    return {shipment: sorted(found) for shipment, found in sorted(lines.items()) if len(found) > 1}
 
 
 def wrong_finals(seen: Observation, events: Sequence[StateEvent]) -> tuple[list[WrongFinal], list[str]]:

@@ -52,8 +52,10 @@ def judge_findings(found: Findings) -> Verdict:
 
 
 def keeps_order(found: Findings) -> bool:
-    """Whether the key promises each shipment one lane: a tracking number, or a line that never changes."""
-    return found.key == KeyChoice.TRACKING_NO or (found.key == KeyChoice.LINE and not found.split_shipments)
+    """Whether a shipment has one lane: by tracking number, or by a line that it never changes."""
+    if found.lane_key == KeyChoice.LINE:
+        return not found.line_changes
+    return found.lane_key == KeyChoice.TRACKING_NO
 
 
 def _order_broken(found: Findings) -> list[str]:
@@ -62,8 +64,8 @@ def _order_broken(found: Findings) -> list[str]:
     if extra > 0:
         first = found.backward[0]
         broken.append(
-            f"{extra} backward writes under a {found.key} key, first {first.tracking_no} to {first.state} "
-            f"at {_at((first.partition, first.offset))}"
+            f"{extra} backward writes in lanes by {found.lane_key}, first {first.tracking_no} "
+            f"to {first.state} at {_at((first.partition, first.offset))}"
         )
     wrong = [row.tracking_no for row in found.wrong if row.tracking_no not in found.serial.wrong]
     if wrong and not found.not_yet_applied:

@@ -69,9 +69,12 @@ def fetch_jars() -> Path:
     if maven is None:
         raise JarsUnavailable("Maven (mvn) is not installed, and Kafka's jars are not cached yet")
     directory = cache_directory()
-    directory.mkdir(parents=True, exist_ok=True)
-    with (directory / "lock").open("w") as lock, _alone(lock):
-        return cached_jars() or _download(maven, directory)
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+        with (directory / "lock").open("w") as lock, _alone(lock):
+            return cached_jars() or _download(maven, directory)
+    except OSError as error:
+        raise JarsUnavailable(f"Kafka's jars could not be kept in {directory}: {error}") from error
 
 
 def _download(maven: str, directory: Path) -> Path:
@@ -119,6 +122,8 @@ def _alone(lock: IO[str]) -> Iterator[None]:
             break
         except BlockingIOError:
             if time.monotonic() > deadline:
-                raise JarsUnavailable(f"another process has been downloading to {lock.name} for too long") from None
+                raise JarsUnavailable(
+                    f"another process has been downloading to {lock.name} for too long"
+                ) from None
             time.sleep(0.2)
     yield
