@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from analysis.observation import Observation
 from analysis.paced import last_paced_run, measured_work
 from lanes.dispatch import Dispatch
-from lanes.event import StateEvent
+from lanes.event import Event
 from lanes.key import KeyChoice
-from lanes.model import outcome_of
+from lanes.model import Arrangement, lesson_schedule, outcome_of
 from lanes.outcome import wrong_over_ties
-from lanes.schedule import Work, kafka_ownership, lesson_dispatch, range_assignment, ticks
+from lanes.schedule import Work, kafka_ownership, range_assignment, ticks
 from state.records import Run
 
 
@@ -50,30 +50,35 @@ class Beside:
         return self.lesson if self.run.dispatch is Dispatch.SHARE else self.kafka
 
 
-def models_beside(seen: Observation, lane_key: str) -> Beside | None:
+def models_beside(seen: Observation, lane_key: str, *, selective: bool) -> Beside | None:
     """The models on the topic's events; None before the first run.
 
-    `lane_key` is what kept events in lanes, `mixed` where no one key did.
+    `lane_key` is what kept events in lanes, `mixed` where no one key did; with `selective`, it kept only
+    state events in them.
     """
     if not seen.runs:
         return None
     run = seen.runs[-1]
+    if run.dispatch is Dispatch.SHARE:
+        selective = run.selective
     paced = last_paced_run(seen)
     return Beside(
         run=run,
-        lesson=None if lane_key == "mixed" else _lesson(seen, KeyChoice(lane_key), run),
+        lesson=None
+        if lane_key == "mixed"
+        else _lesson(seen, Arrangement("live", KeyChoice(lane_key), run.version_check, selective), run),
         kafka=None if run.dispatch is Dispatch.SHARE else _kafka(seen, run),
         live=measured_work(seen.history, paced) if paced else None,
     )
 
 
-def _lesson(seen: Observation, key: KeyChoice, run: Run) -> ModelFigures:
+def _lesson(seen: Observation, arrangement: Arrangement, run: Run) -> ModelFigures:
     events = [record.event for record in seen.records if record.event is not None]
-    return _figures(lesson_dispatch(events, run.workers, key.value_of), run)
+    return _figures(lesson_schedule(events, run.workers, arrangement), run)
 
 
 def _kafka(seen: Observation, run: Run) -> ModelFigures:
-    queues: dict[int, list[StateEvent]] = defaultdict(list)
+    queues: dict[int, list[Event]] = defaultdict(list)
     for record in seen.records:
         if record.event is not None:
             queues[record.partition].append(record.event)

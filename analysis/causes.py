@@ -48,7 +48,7 @@ def explain_backward_writes(seen: Observation) -> list[BackwardWrite]:
             cause = Cause.REPLAY if event in applied else evidence.cause(row, newer)
             explained.append(BackwardWrite(row, newer, cause))
         applied.add(event)
-        if not row.skipped:
+        if row.version is not None and not row.skipped:
             row_now[row.tracking_no] = row
     return explained
 

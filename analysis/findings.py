@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from analysis.observation import Observation
 from lanes.dispatch import Dispatch
-from lanes.event import StateEvent
+from lanes.event import Event, HistoryEvent, StateEvent
 from lanes.key import KeyChoice, key_text, look_alikes
 from lanes.lane_map import LaneMap, lane_map
 from lanes.outcome import Outcome, apply_in
@@ -58,6 +58,8 @@ class Findings:
     """Why records are dead letters, with counts."""
     key: str
     """tracking-no, line or none as all keys show; else mixed."""
+    selective: bool
+    """Whether history events go without a key while state events have one."""
     lane_key: str
     """What kept events in lanes: in group dispatch the records' key, in share dispatch the gate."""
     without_key: int
@@ -127,6 +129,7 @@ def find(seen: Observation) -> Findings:
         twice=sorted(in_history & in_letters),
         reasons=dict(Counter(letter.reason for letter in seen.dead_letters).most_common()),
         key=key,
+        selective=is_selective(seen.records, key),
         lane_key=seen.runs[-1].gate if shared else key,
         without_key=keys[None],
         empty_key=keys[b""],
@@ -175,7 +178,7 @@ def key_of(records: Iterable[Record]) -> str:
     """What the records are keyed by, as every state event among them shows; else `mixed`."""
     possible = set(KeyChoice)
     for record in records:
-        if record.event is None:
+        if not isinstance(record.event, StateEvent):
             continue
         for choice in list(possible):
             value = choice.value_of(record.event)
@@ -183,6 +186,12 @@ def key_of(records: Iterable[Record]) -> str:
                 possible.discard(choice)
     # Where every event of the topic fits two keys (one shipment a line, of the same name), the finer counts.
     return next((choice.value for choice in KeyChoice if choice in possible), "mixed")
+
+
+def is_selective(records: Iterable[Record], key: str) -> bool:
+    """Whether there are history events, and none of them has a key, beside keyed state events."""
+    keys = {record.key for record in records if isinstance(record.event, HistoryEvent)}
+    return key != KeyChoice.NONE and keys == {None}
 
 
 def _lanes(records: Iterable[Record]) -> LaneMap:
@@ -217,10 +226,12 @@ def _line_changes(records: Iterable[Record]) -> dict[str, list[str]]:
     return {shipment: sorted(found) for shipment, found in sorted(lines.items()) if len(found) > 1}
 
 
-def wrong_finals(seen: Observation, events: Sequence[StateEvent]) -> tuple[list[WrongFinal], list[str]]:
+def wrong_finals(seen: Observation, events: Sequence[Event]) -> tuple[list[WrongFinal], list[str]]:
     """Wrong final states, and shipments for which their last arrival order does not decide one."""
     last: dict[str, tuple[int, set[str]]] = {}
     for event in events:
+        if isinstance(event, HistoryEvent):
+            continue
         order, states = last.get(event.tracking_no, (-1, set()))
         if event.order > order:
             last[event.tracking_no] = (event.order, {event.state.value})
@@ -237,6 +248,10 @@ def wrong_finals(seen: Observation, events: Sequence[StateEvent]) -> tuple[list[
 
 def fold_differs(seen: Observation) -> list[str]:
     """Shipments whose row is not the last event that their history wrote."""
-    folded = {row.tracking_no: (row.state, row.arrival_order) for row in seen.history if not row.skipped}
+    folded = {
+        row.tracking_no: (row.state, row.arrival_order)
+        for row in seen.history
+        if row.version and not row.skipped
+    }
     rows = {row.tracking_no: (row.state, row.arrival_order) for row in seen.shipments}
     return sorted(name for name in folded.keys() | rows.keys() if folded.get(name) != rows.get(name))

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from analysis.observation import Observation
-from lanes.event import State, StateEvent
+from lanes.event import Event, HistoryEvent, State, StateEvent
 from lanes.schedule import Work
 from state.records import HistoryRow, Run
 
@@ -34,12 +34,14 @@ def measured_work(history: Sequence[HistoryRow], run: Run) -> list[Work]:
     ]
 
 
-def event_of(row: HistoryRow) -> StateEvent:
+def event_of(row: HistoryRow) -> Event:
     """The event that a history row tells of."""
-    return StateEvent(
-        tracking_no=row.tracking_no,
-        line=row.line,
-        state=State(row.state),
-        duration=row.duration,
-        order=row.arrival_order,
-    )
+    common = {
+        "tracking_no": row.tracking_no,
+        "line": row.line,
+        "duration": row.duration,
+        "order": row.arrival_order,
+    }
+    if row.version is None:
+        return HistoryEvent.model_validate({**common, "scan": row.state})
+    return StateEvent.model_validate({**common, "state": State(row.state)})

@@ -33,7 +33,7 @@ class Report:
     def of(cls, seen: Observation) -> "Report":
         """The whole analysis of an observation."""
         found = find(seen)
-        beside = models_beside(seen, found.lane_key)
+        beside = models_beside(seen, found.lane_key, selective=found.selective)
         return cls(seen, found, explain_backward_writes(seen), beside, judge_findings(found))
 
 

@@ -16,8 +16,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from confluent_kafka import ConsumerGroupTopicPartitions, KafkaException
-from confluent_kafka.admin import AdminClient
+from confluent_kafka import Consumer, KafkaException, TopicPartition
 
 from broker.jars import cached_jars, fetch_jars
 from broker.running import Kind
@@ -202,15 +201,7 @@ class NativeBroker:
 
     def _wait_until_ready(self) -> None:
         deadline = time.monotonic() + READY_TIMEOUT_S
-        admin = AdminClient(
-            {
-                "bootstrap.servers": self.bootstrap_servers,
-                "log_level": 0,
-                "reconnect.backoff.ms": 20,
-                "reconnect.backoff.max.ms": 200,
-            }
-        )
-        while not _answers(admin):
+        while not _answers(self.bootstrap_servers, timeout_s=1.0):
             if (code := self._process.poll()) is not None:
                 raise BrokerDidNotStart(f"Kafka ended with exit code {code}{self._quoted_log()}")
             if time.monotonic() > deadline:
@@ -230,15 +221,23 @@ class NativeBroker:
         return "; the last lines of its log:\n" + "\n".join(told[-QUOTED_LINES:])
 
 
-def _answers(admin: AdminClient) -> bool:
-    """Whether topics and groups both answer; the question about a group also makes its offsets topic."""
+def _answers(bootstrap_servers: str, timeout_s: float) -> bool:
+    """Whether the broker answers about itself and about groups, each within the time.
+
+    The question about a group makes its offsets topic, which costs the first group seconds otherwise. A
+    consumer asks it: the admin client's ListConsumerGroupOffsets crashes the process until that topic is
+    there (librdkafka issue 5040).
+    """
+    settings = {"bootstrap.servers": bootstrap_servers, "group.id": "convoy-nobody", "log_level": 0}
+    consumer = Consumer({**settings, "reconnect.backoff.ms": 20, "reconnect.backoff.max.ms": 200})
     try:
-        if not admin.list_topics(timeout=0.5).brokers:
+        if not consumer.list_topics(timeout=timeout_s).brokers:
             return False
-        nobody = ConsumerGroupTopicPartitions("convoy-nobody")
-        admin.list_consumer_group_offsets([nobody], request_timeout=5)[nobody.group_id].result(6)
-    except (KafkaException, TimeoutError):
+        consumer.committed([TopicPartition("nothing", 0)], timeout=timeout_s)
+    except KafkaException:
         return False
+    finally:
+        consumer.close()
     return True
 
 

@@ -75,6 +75,7 @@ partition goes on; the exit code is 3 when there were any.
     show_default=True,
     help="In share dispatch: hold an event until earlier ones of the same key are applied.",
 )
+@click.option("--selective", is_flag=True, help="Let history events, which erase nothing, pass the gate.")
 @click.option(
     "--tick-ms",
     type=click.IntRange(10, 60_000),
@@ -100,6 +101,7 @@ def consume(
     until_caught_up: bool,
     dispatch: str,
     gate: str,
+    selective: bool,
     tick_ms: int | None,
     ties: str,
     as_json: bool,
@@ -119,6 +121,7 @@ def consume(
         until_caught_up=until_caught_up,
         dispatch=Dispatch(dispatch),
         gate=KeyChoice(gate),
+        selective=selective,
         tick_us=None if tick_ms is None else tick_ms * 1000,
         ties_seed=ties_seed(ties, paced=tick_ms is not None),
         verbose=verbose,

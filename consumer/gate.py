@@ -12,7 +12,7 @@ from confluent_kafka import OFFSET_BEGINNING, Consumer, TopicPartition
 
 from broker.settings import Connection
 from consumer.errors import RunStalled
-from lanes.key import KeyChoice
+from lanes.key import KeyChoice, lane_value
 from lanes.record import Record, read_record
 from state.store import Store
 
@@ -26,14 +26,15 @@ FIRST_PATIENCE_S = 2.0
 class Gate:
     """Knows, for each record of the topic, the record before it in its lane.
 
-    The lane of an event is its `key` (tracking number or line). An event without an order constraint has
-    no lane and passes.
+    The lane of an event is its `key` (tracking number or line). Selective, an event without an order
+    constraint has no lane and passes.
     """
 
-    def __init__(self, connection: Connection, store: Store, key: KeyChoice) -> None:
+    def __init__(self, connection: Connection, store: Store, key: KeyChoice, *, selective: bool) -> None:
         self._store = store
         self._topic = store.source.topic
         self._key = key
+        self._selective = selective
         self._last_in_lane: dict[tuple[int, str], int] = {}
         self._before: dict[tuple[int, int], int] = {}
         """Partition and offset to the offset of the lane's event before; dropped when it has passed."""
@@ -46,7 +47,9 @@ class Gate:
 
     def lane_of(self, record: Record) -> str | None:
         """The lane of a record, None where it has no order to keep."""
-        return None if record.event is None else self._key.value_of(record.event)
+        if record.event is None:
+            return None
+        return lane_value(record.event, self._key, selective=self._selective)
 
     def before(self, record: Record) -> int | None:
         """The offset of the event before a record in its lane; None for the first of its lane.

@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from lanes.event import StateEvent
+from lanes.event import Event
 from state.database import now_us
 from state.records import Timing
 
@@ -60,7 +60,7 @@ class Pacer:
         self._meanwhile = meanwhile
         self._stopped = stopped
 
-    def take_time(self, event: StateEvent) -> Timing | None:
+    def take_time(self, event: Event) -> Timing | None:
         """Wait as long as an event lasts, and until it may be written; None when told to stop.
 
         Work begins at a tick boundary and ends at one; the write follows by the event's offset.

@@ -35,6 +35,7 @@ class WorkerPlan:
     version_check: bool
     dispatch: Dispatch
     gate: KeyChoice
+    selective: bool
     pace: Pace | None
     verbose: int
 
@@ -78,7 +79,9 @@ def _work_in_group(plan: WorkerPlan, orders: Orders, store: Store, applier: Appl
 
 
 def _work_shared(plan: WorkerPlan, orders: Orders, store: Store, applier: Applier) -> None:
-    gate = None if plan.gate is KeyChoice.NONE else Gate(plan.connection, store, plan.gate)
+    gate = None
+    if plan.gate is not KeyChoice.NONE:
+        gate = Gate(plan.connection, store, plan.gate, selective=plan.selective)
     try:
         ShareWorker(plan.connection, store, applier, gate, plan.pace).work(orders)
     finally:

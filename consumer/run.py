@@ -37,6 +37,8 @@ class RunPlan:
     dispatch: Dispatch = Dispatch.GROUP
     gate: KeyChoice = KeyChoice.NONE
     """In share dispatch: wait for earlier events of the same key."""
+    selective: bool = False
+    """Let history events pass the gate."""
     tick_us: int | None = None
     """Simulate each event's duration with ticks of this length; None for full speed."""
     ties_seed: int | None = None
@@ -104,6 +106,7 @@ def _start_run(plan: RunPlan, store: Store) -> int:
         version_check=plan.version_check,
         dispatch=plan.dispatch,
         gate=plan.gate,
+        selective=plan.selective,
         tick_us=plan.tick_us,
     )
 
@@ -125,6 +128,7 @@ def _worker_plans(
             version_check=plan.version_check,
             dispatch=plan.dispatch,
             gate=plan.gate,
+            selective=plan.selective,
             pace=pace,
             verbose=plan.verbose,
         )

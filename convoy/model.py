@@ -11,7 +11,7 @@ import click
 from console.options import Decorator, json_option, partitioner_option
 from console.output import print_json, print_table
 from lanes.cost import ticks_by_workers
-from lanes.event import StateEvent
+from lanes.event import Event
 from lanes.key import key_text
 from lanes.lane_map import LaneMap, lane_map
 from lanes.lesson import lesson_events
@@ -41,7 +41,7 @@ workers_option: Decorator = click.option(
 )
 
 
-def events_from(events_file: Path | None) -> list[StateEvent]:
+def events_from(events_file: Path | None) -> list[Event]:
     """The events of a file, or the lesson's where none is named; raises ConvoyError for a bad file."""
     return lesson_events() if events_file is None else read_events(events_file)
 

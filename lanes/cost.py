@@ -7,7 +7,7 @@ is ticks with the constraint over ticks without.
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from lanes.event import StateEvent
+from lanes.event import Event
 from lanes.model import CONVOY, CONVOY_LINE, FREE, lesson_schedule
 from lanes.schedule import ticks
 
@@ -33,7 +33,7 @@ def selective_ratio(share: float, ratio: float) -> float:
     return share * ratio + (1 - share)
 
 
-def cost_of_order(events: Sequence[StateEvent], workers: int, rate: float, share: float) -> Cost:
+def cost_of_order(events: Sequence[Event], workers: int, rate: float, share: float) -> Cost:
     """Cost beside free for lanes by tracking number and by line, at `rate` events/s."""
     free = ticks(lesson_schedule(events, workers, FREE))
     convoy = ticks(lesson_schedule(events, workers, CONVOY)) / free
@@ -49,7 +49,7 @@ def cost_of_order(events: Sequence[StateEvent], workers: int, rate: float, share
     )
 
 
-def ticks_by_workers(events: Sequence[StateEvent], workers: Sequence[int]) -> dict[str, list[int]]:
+def ticks_by_workers(events: Sequence[Event], workers: Sequence[int]) -> dict[str, list[int]]:
     """Arrangement to its ticks for each number of workers: where it stops falling is its ceiling."""
     return {
         arrangement.name: [ticks(lesson_schedule(events, count, arrangement)) for count in workers]

@@ -1,10 +1,19 @@
-"""The state event: what producers write and workers apply. JSON bytes enter or leave here."""
+"""The events that producers write and workers apply. JSON bytes enter or leave here."""
 
 import reprlib
 from enum import StrEnum
 from typing import Annotated
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Discriminator,
+    Field,
+    Tag,
+    TypeAdapter,
+    ValidationError,
+)
 from pydantic_core import ErrorDetails, PydanticCustomError
 
 from lanes.errors import BadEvent
@@ -43,10 +52,9 @@ def _known_schema(version: int) -> int:
 Name = Annotated[str, Field(min_length=1), AfterValidator(_without_nul)]
 
 
-class StateEvent(BaseModel):
-    """One change of one shipment's state; it erases the state before it.
+class _Event(BaseModel):
+    """What every event has. `duration` is in ticks; `order` is the arrival order over the whole stream.
 
-    `duration` is in ticks, at least 1. `order` is the arrival order over the whole stream, from 0.
     Unknown fields are ignored, so that other producers may add their own; an unknown schema version is
     refused, because its fields may mean something else.
     """
@@ -55,10 +63,15 @@ class StateEvent(BaseModel):
 
     tracking_no: Name
     line: Name
-    state: State
     duration: Annotated[int, Field(gt=0, le=LARGEST_INTEGER)]
     order: Annotated[int, Field(ge=0, le=LARGEST_INTEGER)]
     schema_version: Annotated[int, AfterValidator(_known_schema)] = SCHEMA_VERSION
+
+
+class StateEvent(_Event):
+    """One change of one shipment's state. It erases the state before it, so its order counts."""
+
+    state: State
 
     @property
     def version(self) -> int:
@@ -66,31 +79,57 @@ class StateEvent(BaseModel):
         return VERSION_OF[self.state]
 
 
-def encode(event: StateEvent) -> bytes:
+class HistoryEvent(_Event):
+    """A scanner pass: only appended to the history. It erases nothing, so its order does not count."""
+
+    scan: Name
+    """Where it was scanned, or by what."""
+
+
+Event = StateEvent | HistoryEvent
+
+
+def _kind_of(fields: object) -> str:
+    """An event without a state but with a scan is a history event; anything else is held to be a state."""
+    if isinstance(fields, HistoryEvent):
+        return "history"
+    is_scan = isinstance(fields, dict) and fields.get("scan") and not fields.get("state")
+    return "history" if is_scan else "state"
+
+
+_EVENT: TypeAdapter[Event] = TypeAdapter(
+    Annotated[
+        Annotated[StateEvent, Tag("state")] | Annotated[HistoryEvent, Tag("history")],
+        Discriminator(_kind_of),
+    ]
+)
+
+
+def encode(event: Event) -> bytes:
     """The record value: UTF-8 JSON of every field."""
     return event.model_dump_json().encode()
 
 
-def decode(value: bytes | None) -> StateEvent:
+def decode(value: bytes | None) -> Event:
     """The event in a record value; raises BadEvent with the reason.
 
     The three kinds of "nothing" are told apart: a null value (Kafka's tombstone), an empty value and the
-    JSON text `null` are different mistakes of different producers. None of them is a state event.
+    JSON text `null` are different mistakes of different producers. None of them is an event.
     """
     if value is None:
         raise BadEvent("tombstone: the record has a null value")
     if not value:
         raise BadEvent("empty value: 0 bytes")
     try:
-        return StateEvent.model_validate_json(value)
+        return _EVENT.validate_json(value)
     except ValidationError as error:
         raise BadEvent(reason_of(error)) from error
 
 
-def from_cells(cells: dict[str, str]) -> StateEvent:
+def from_cells(cells: dict[str, str]) -> Event:
     """The event in a row of text cells (CSV); raises BadEvent with the reason."""
     try:
-        return StateEvent.model_validate_strings(cells)
+        return _EVENT.validate_strings(cells)
     except ValidationError as error:
         raise BadEvent(reason_of(error)) from error
 
@@ -101,7 +140,8 @@ def reason_of(error: ValidationError) -> str:
 
 
 def _complaint(item: ErrorDetails) -> str:
-    where = ".".join(str(part) for part in item["loc"]) or "event"
+    # The first part of a place is the kind of event, which is not in the data.
+    where = ".".join(str(part) for part in item["loc"][1:]) or "event"
     if item["type"] == "missing":
         return f"{where}: missing"
     if item["type"] == "json_invalid":

@@ -5,7 +5,7 @@ from collections import defaultdict
 from collections.abc import Iterable
 from enum import StrEnum
 
-from lanes.event import StateEvent
+from lanes.event import Event, HistoryEvent
 
 
 class KeyChoice(StrEnum):
@@ -15,7 +15,7 @@ class KeyChoice(StrEnum):
     LINE = "line"
     NONE = "none"
 
-    def value_of(self, event: StateEvent) -> str | None:
+    def value_of(self, event: Event) -> str | None:
         """The event's key as text, None where records carry no key."""
         match self:
             case KeyChoice.TRACKING_NO:
@@ -24,6 +24,16 @@ class KeyChoice(StrEnum):
                 return event.line
             case KeyChoice.NONE:
                 return None
+
+
+def lane_value(event: Event, key: KeyChoice, *, selective: bool) -> str | None:
+    """The lane that an event needs; None where it needs none.
+
+    Selective, only an event that erases a previous value has an order to keep: the lesson's rule.
+    """
+    if selective and isinstance(event, HistoryEvent):
+        return None
+    return key.value_of(event)
 
 
 def key_text(key: bytes) -> str:

@@ -7,8 +7,8 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from lanes.event import StateEvent
-from lanes.key import KeyChoice
+from lanes.event import Event
+from lanes.key import KeyChoice, lane_value
 from lanes.outcome import Outcome, apply_in, wrong_over_ties
 from lanes.partitioner import Partitioner
 from lanes.schedule import (
@@ -20,23 +20,33 @@ from lanes.schedule import (
     ticks,
 )
 
-LaneOf = Callable[[StateEvent], str | None]
+LaneOf = Callable[[Event], str | None]
 
 
 @dataclass(frozen=True, slots=True)
 class Arrangement:
-    """A way to run the events: what a lane is, and whether the handler checks the version."""
+    """A way to run the events: what a lane is, and whether the handler checks the version.
+
+    Selective, only events that erase a previous value are in a lane.
+    """
 
     name: str
     key: KeyChoice
     version_check: bool = False
+    selective: bool = False
+
+    def lane_of(self, event: Event) -> str | None:
+        """The event's key lane, None where it has none."""
+        return lane_value(event, self.key, selective=self.selective)
 
 
 FREE = Arrangement("free", KeyChoice.NONE)
 CONVOY = Arrangement("convoy", KeyChoice.TRACKING_NO)
 CONVOY_LINE = Arrangement("convoy-line", KeyChoice.LINE)
 VERSION_STAMP = Arrangement("version-stamp", KeyChoice.NONE, version_check=True)
+SELECTIVE = Arrangement("selective convoy", KeyChoice.TRACKING_NO, selective=True)
 ARRANGEMENTS = (FREE, CONVOY, CONVOY_LINE, VERSION_STAMP)
+"""The lesson's four, over state events."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +96,7 @@ class KafkaFigures:
         return {name: getattr(self, name) for name in self.__slots__}
 
 
-def lane_loads(events: Sequence[StateEvent], lane_of: LaneOf) -> Counter[str]:
+def lane_loads(events: Sequence[Event], lane_of: LaneOf) -> Counter[str]:
     """Lane to the sum of its durations in ticks; events without a lane are left out."""
     loads: Counter[str] = Counter()
     for event in events:
@@ -96,16 +106,16 @@ def lane_loads(events: Sequence[StateEvent], lane_of: LaneOf) -> Counter[str]:
     return loads
 
 
-def lesson_schedule(events: Sequence[StateEvent], workers: int, arrangement: Arrangement) -> list[Work]:
+def lesson_schedule(events: Sequence[Event], workers: int, arrangement: Arrangement) -> list[Work]:
     """The lesson's dispatcher for one arrangement."""
-    return lesson_dispatch(events, workers, arrangement.key.value_of)
+    return lesson_dispatch(events, workers, arrangement.lane_of)
 
 
-def lesson_figures(events: Sequence[StateEvent], workers: int, arrangement: Arrangement) -> LessonFigures:
+def lesson_figures(events: Sequence[Event], workers: int, arrangement: Arrangement) -> LessonFigures:
     """Run the lesson's dispatcher and apply its order."""
     schedule = lesson_schedule(events, workers, arrangement)
     outcome = apply_in(applied_order(schedule), version_check=arrangement.version_check)
-    loads = lane_loads(events, arrangement.key.value_of)
+    loads = lane_loads(events, arrangement.lane_of)
     free = arrangement.key is KeyChoice.NONE and not arrangement.version_check
     return LessonFigures(
         backward_writes=len(outcome.backward),
@@ -120,12 +130,12 @@ def lesson_figures(events: Sequence[StateEvent], workers: int, arrangement: Arra
     )
 
 
-def lesson_model(events: Sequence[StateEvent], workers: int) -> dict[str, LessonFigures]:
+def lesson_model(events: Sequence[Event], workers: int) -> dict[str, LessonFigures]:
     """Arrangement name to its figures, in the lesson's order."""
     return {a.name: lesson_figures(events, workers, a) for a in ARRANGEMENTS}
 
 
-def kafka_schedule(queues: Mapping[int, Sequence[StateEvent]], partitions: int, workers: int) -> list[Work]:
+def kafka_schedule(queues: Mapping[int, Sequence[Event]], partitions: int, workers: int) -> list[Work]:
     """Ownership by range assignment over all partitions of the topic, empty ones included."""
     return kafka_ownership(queues, range_assignment(partitions, workers))
 
@@ -136,7 +146,7 @@ def outcome_of(schedule: Sequence[Work], *, version_check: bool) -> Outcome:
 
 
 def kafka_figures(
-    events: Sequence[StateEvent],
+    events: Sequence[Event],
     workers: int,
     partitions: int,
     key: KeyChoice,
@@ -148,7 +158,7 @@ def kafka_figures(
     only the topic can say.
     """
     partition_of: dict[str, int] = {}
-    queues: dict[int, list[StateEvent]] = defaultdict(list)
+    queues: dict[int, list[Event]] = defaultdict(list)
     for event in sorted(events, key=lambda event: event.order):
         value = key.value_of(event)
         partition = None if value is None else partitioner.partition_of(value.encode(), partitions)
@@ -172,7 +182,7 @@ def kafka_figures(
 
 
 def kafka_model(
-    events: Sequence[StateEvent],
+    events: Sequence[Event],
     workers: int,
     partitions: int,
     partitioner: Partitioner = Partitioner.MURMUR2,

@@ -4,7 +4,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-from lanes.event import State, StateEvent
+from lanes.event import Event, HistoryEvent, State, StateEvent
 from lanes.schedule import Work
 
 
@@ -17,10 +17,12 @@ class Outcome:
     wrong: list[str] = field(default_factory=list)
 
 
-def expected_states(events: Iterable[StateEvent]) -> dict[str, State]:
+def expected_states(events: Iterable[Event]) -> dict[str, State]:
     """Shipment to the state of its last event in arrival order: what its row should be at the end."""
     last: dict[str, StateEvent] = {}
     for event in events:
+        if isinstance(event, HistoryEvent):
+            continue
         before = last.get(event.tracking_no)
         if before is None or event.order >= before.order:
             last[event.tracking_no] = event
@@ -36,7 +38,7 @@ def judge(version: int, version_before: int | None, *, version_check: bool) -> t
     return backward, backward and version_check
 
 
-def apply_in(order: Iterable[StateEvent], *, version_check: bool) -> Outcome:
+def apply_in(order: Iterable[Event], *, version_check: bool) -> Outcome:
     """Apply events in the given order, one row per shipment.
 
     A backward write counts as one even where the version check skips it and the row stays.
@@ -45,6 +47,8 @@ def apply_in(order: Iterable[StateEvent], *, version_check: bool) -> Outcome:
     outcome = Outcome()
     seen = []
     for event in order:
+        if isinstance(event, HistoryEvent):
+            continue
         seen.append(event)
         row = rows.get(event.tracking_no)
         version_before = None if row is None else row.version
@@ -66,17 +70,19 @@ def wrong_over_ties(schedule: Sequence[Work]) -> tuple[int, int]:
     Shipments do not touch each other's rows, so each one counts alone: its row ends as any of its events
     that finish in its last tick.
     """
-    last_group: dict[str, list[Work]] = defaultdict(list)
+    last_group: dict[str, list[tuple[int, State]]] = defaultdict(list)
     for work in schedule:
+        if isinstance(work.event, HistoryEvent):
+            continue
         group = last_group[work.event.tracking_no]
-        if group and work.finish > group[0].finish:
+        if group and work.finish > group[0][0]:
             group.clear()
-        if not group or work.finish == group[0].finish:
-            group.append(work)
+        if not group or work.finish == group[0][0]:
+            group.append((work.finish, work.event.state))
     expected = expected_states(work.event for work in schedule)
     least = most = 0
     for shipment, group in last_group.items():
-        wrong = [work.event.state != expected[shipment] for work in group]
+        wrong = [state != expected[shipment] for _, state in group]
         least += all(wrong)
         most += any(wrong)
     return least, most

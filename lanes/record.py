@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from lanes.errors import BadEvent
-from lanes.event import StateEvent, decode
+from lanes.event import Event, decode
 
 
 @dataclass(frozen=True, slots=True)
@@ -14,7 +14,7 @@ class Record:
     offset: int
     key: bytes | None
     value: bytes | None
-    event: StateEvent | None
+    event: Event | None
     reason: str = ""
     delivery: int = 1
     """Above 1 where a share group handed the record out before."""

@@ -9,23 +9,23 @@ from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from lanes.event import StateEvent
+from lanes.event import Event
 
 
 @dataclass(frozen=True, slots=True)
 class Work:
     """One event on one worker; `start` and `finish` are ticks from the start of the run."""
 
-    event: StateEvent
+    event: Event
     worker: int
     start: int
     finish: int
 
 
 def lesson_dispatch(
-    events: Sequence[StateEvent],
+    events: Sequence[Event],
     workers: int,
-    lane_of: Callable[[StateEvent], str | None],
+    lane_of: Callable[[Event], str | None],
 ) -> list[Work]:
     """The lesson's dispatcher; the list is in arrival order.
 
@@ -59,7 +59,7 @@ def range_assignment(partitions: int, workers: int) -> dict[int, int]:
 
 
 def kafka_ownership(
-    queues: Mapping[int, Sequence[StateEvent]],
+    queues: Mapping[int, Sequence[Event]],
     owner_of: Mapping[int, int],
 ) -> list[Work]:
     """Kafka's dispatch in a consumer group; the list is worker by worker in order of work.
@@ -86,7 +86,7 @@ def kafka_ownership(
     return schedule
 
 
-def applied_order(schedule: Sequence[Work]) -> list[StateEvent]:
+def applied_order(schedule: Sequence[Work]) -> list[Event]:
     """The events in the order in which the table sees them: finish tick, then arrival order."""
     return [work.event for work in sorted(schedule, key=lambda work: (work.finish, work.event.order))]
 

@@ -22,7 +22,7 @@ from console.options import (
 )
 from console.output import note, print_json, print_table, set_up_logging
 from console.progress import progress_bar
-from lanes.event import StateEvent
+from lanes.event import Event
 from lanes.key import KeyChoice, look_alikes
 from lanes.lesson import lesson_events
 from lanes.partitioner import Partitioner
@@ -72,6 +72,9 @@ a line, as JSONL or as CSV with a header. It is sent whole or not at all.
 @click.option(
     "--seed", type=int, help="Deals records without a key over partitions.  [default: drawn and printed]"
 )
+@click.option(
+    "--selective", is_flag=True, help="Key only events that erase a state; history events have none."
+)
 @click.option("--one-record-batches", is_flag=True, help="For share groups, which hand out whole batches.")
 @json_option
 @verbose_option
@@ -84,6 +87,7 @@ def produce(
     partitioner: str,
     path: Path | None,
     seed: int | None,
+    selective: bool,
     one_record_batches: bool,
     as_json: bool,
     verbose: int,
@@ -107,6 +111,7 @@ def produce(
             found,
             choice,
             partitioner=Partitioner(partitioner),
+            selective=selective,
             seed=seed,
             one_record_batches=one_record_batches,
             on_progress=advance,
@@ -124,7 +129,7 @@ def produce(
         raise click.exceptions.Exit(EXIT_INTERRUPTED)
 
 
-def warn_of_keys(events: Sequence[StateEvent], key: KeyChoice) -> None:
+def warn_of_keys(events: Sequence[Event], key: KeyChoice) -> None:
     """Name keys that look alike, and shipments that a key by line does not keep together."""
     for group in look_alikes({value for event in events if (value := key.value_of(event)) is not None}):
         note(f"Different keys that look alike, each a lane of its own: {', '.join(map(repr, group))}")

@@ -11,8 +11,8 @@ from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
 from broker.settings import Connection
 from broker.topics import Topic
-from lanes.event import StateEvent, encode
-from lanes.key import KeyChoice
+from lanes.event import Event, encode
+from lanes.key import KeyChoice, lane_value
 from lanes.lane_map import LaneMap, lane_map
 from lanes.partitioner import Partitioner
 from producer.errors import DeliveryFailed, Failure
@@ -33,6 +33,8 @@ class Production:
     key: KeyChoice
     partitioner: Partitioner
     total: int
+    selective: bool = False
+    """Whether history events go without a key."""
     delivered: int = 0
     records_in: Counter[int] = field(default_factory=Counter)
     ticks_of: Counter[str] = field(default_factory=Counter)
@@ -43,6 +45,10 @@ class Production:
     interrupted: bool = False
     unsent: list[int] = field(default_factory=list)
     """Arrival orders that have no acknowledgement after an interruption."""
+
+    def key_of(self, event: Event) -> str | None:
+        """The key of an event's record."""
+        return lane_value(event, self.key, selective=self.selective)
 
     @property
     def lanes(self) -> LaneMap:
@@ -71,9 +77,9 @@ class _Sender:
         self.waiting: set[int] = set()
         """Arrival orders handed to the client and not yet reported."""
 
-    def send(self, event: StateEvent) -> None:
+    def send(self, event: Event) -> None:
         """Hand an event to the client; waits while its queue is full. Records a refusal as a failure."""
-        key = self._production.key.value_of(event)
+        key = self._production.key_of(event)
         value = encode(event)
         # Without a key, dealt one by one, so that a small free run cannot look ordered by accident.
         partition = (
@@ -104,7 +110,7 @@ class _Sender:
         self._producer.poll(0)
 
     def _report(
-        self, event: StateEvent, key: str | None, size: int, error: KafkaError | None, message: Message
+        self, event: Event, key: str | None, size: int, error: KafkaError | None, message: Message
     ) -> None:
         self.waiting.discard(event.order)
         partition = message.partition()
@@ -119,7 +125,7 @@ class _Sender:
             production.ticks_of[key] += event.duration
             production.partitions_of[key].add(partition)
 
-    def _fail(self, event: StateEvent, key: str | None, size: int, reason: str) -> None:
+    def _fail(self, event: Event, key: str | None, size: int, reason: str) -> None:
         self._production.failures.append(Failure(event.order, key, size, reason))
 
     def flush(self, timeout_s: float) -> None:
@@ -134,12 +140,13 @@ def _reason(error: KafkaError) -> str:
 
 
 def produce_events(
-    events: Sequence[StateEvent],
+    events: Sequence[Event],
     connection: Connection,
     topic: Topic,
     key: KeyChoice,
     *,
     partitioner: Partitioner = Partitioner.MURMUR2,
+    selective: bool = False,
     seed: int = 0,
     one_record_batches: bool = False,
     on_progress: Callable[[int], None] = lambda _delivered: None,
@@ -147,11 +154,11 @@ def produce_events(
     """Write events in the order given and wait for every delivery report.
 
     Records of one partition keep that order. `seed` deals records without a key over the partitions, one
-    by one. `on_progress` is told the number acknowledged so far. Stops at the first refusal; raises
-    DeliveryFailed unless everything handed over was acknowledged. On KeyboardInterrupt it flushes and
-    returns with `interrupted` set and the orders that were not acknowledged.
+    by one; with `selective`, history events have none. `on_progress` is told the number acknowledged so
+    far. Stops at the first refusal; raises DeliveryFailed unless everything handed over was acknowledged.
+    On KeyboardInterrupt it flushes and returns with `interrupted` set and the orders not acknowledged.
     """
-    production = Production(topic, key, partitioner, total=len(events))
+    production = Production(topic, key, partitioner, len(events), selective)
     sender = _Sender(connection, production, seed, one_record_batches=one_record_batches)
     sent = 0
     try:
@@ -171,7 +178,7 @@ def produce_events(
         return production
     for event in events:
         if event.order in sender.waiting:
-            value = key.value_of(event)
+            value = production.key_of(event)
             reason = "no delivery report came"
             production.failures.append(Failure(event.order, value, len(encode(event)), reason))
     if production.failures:

@@ -6,17 +6,17 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from lanes.errors import BadEvent
-from lanes.event import StateEvent, decode, from_cells
+from lanes.event import Event, decode, from_cells
 from producer.errors import BadFile
 
 JSONL_SUFFIXES = {".jsonl", ".ndjson", ".json"}
 FIELDS = ("tracking_no", "line", "state", "duration", "order")
 
-NumberedEvent = tuple[int, StateEvent | str]
+NumberedEvent = tuple[int, Event | str]
 """Line number and the event in it, or what is wrong with it."""
 
 
-def read_events(path: Path) -> list[StateEvent]:
+def read_events(path: Path) -> list[Event]:
     """The events of a file, in the file's order.
 
     Raises BadFile with every problem: lines that are no event, an arrival order used twice, no event at
@@ -35,8 +35,8 @@ def read_events(path: Path) -> list[StateEvent]:
     return _checked(path, numbered)
 
 
-def _checked(path: Path, numbered: Iterable[NumberedEvent]) -> list[StateEvent]:
-    events: list[StateEvent] = []
+def _checked(path: Path, numbered: Iterable[NumberedEvent]) -> list[Event]:
+    events: list[Event] = []
     problems = []
     line_of_order: dict[int, int] = {}
     for line, event in numbered:
@@ -81,7 +81,7 @@ def _from_csv(path: Path, content: bytes) -> Iterator[NumberedEvent]:
             yield rows.line_num, _event_of_row(header, row)
 
 
-def _event_of_row(header: list[str], row: list[str]) -> StateEvent | str:
+def _event_of_row(header: list[str], row: list[str]) -> Event | str:
     if len(row) != len(header):
         return f"{len(row)} cells under {len(header)} columns"
     try:

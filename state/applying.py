@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from sqlite3 import Connection
 
+from lanes.event import Event, HistoryEvent, StateEvent
 from lanes.outcome import judge
 from lanes.record import Record
 from state.database import now_us
@@ -76,7 +77,7 @@ class Applier:
             raise StaleOwner(self._store.source.topic, claim.partition, reason)
 
     def _write_events(self, connection: Connection, records: Sequence[Record], timing: Timing) -> None:
-        """Judge each event against the row as the events before it in this batch left it."""
+        """Judge each state event against the row as the events before it in this batch left it."""
         versions: dict[str, int | None] = {}
         rows = {}
         history = []
@@ -84,41 +85,50 @@ class Applier:
             event = record.event
             if event is None:
                 continue
-            shipment = event.tracking_no
-            if shipment not in versions:
-                found = connection.execute(QUERIES["get_version"], (shipment,)).fetchone()
-                versions[shipment] = found[0] if found else None
-            before = versions[shipment]
-            backward, skipped = judge(event.version, before, version_check=self._version_check)
-            row = {
-                "tracking_no": shipment,
-                "line": event.line,
-                "state": event.state.value,
-                "version": event.version,
-                "arrival_order": event.order,
-            }
-            if not skipped:
-                versions[shipment] = event.version
-                rows[shipment] = row
-            history.append(
-                {
-                    **row,
-                    **self._context,
-                    "partition": record.partition,
-                    "offset": record.offset,
-                    "duration": event.duration,
-                    "version_before": before,
-                    "version_after": versions[shipment],
-                    "backward": backward,
-                    "skipped": skipped,
-                    "delivery": record.delivery,
-                    "started_us": timing.started_us,
-                    "finished_us": timing.finished_us,
-                    "applied_us": now_us(),
-                }
-            )
+            entry = self._entry(record, event, timing)
+            if isinstance(event, StateEvent):
+                shipment = event.tracking_no
+                if shipment not in versions:
+                    found = connection.execute(QUERIES["get_version"], (shipment,)).fetchone()
+                    versions[shipment] = found[0] if found else None
+                before = versions[shipment]
+                backward, skipped = judge(event.version, before, version_check=self._version_check)
+                if not skipped:
+                    versions[shipment] = event.version
+                    rows[shipment] = entry
+                entry.update(
+                    state=event.state.value,
+                    version=event.version,
+                    version_before=before,
+                    version_after=versions[shipment],
+                    backward=backward,
+                    skipped=skipped,
+                )
+            history.append(entry)
         connection.executemany(QUERIES["put_shipment"], rows.values())
         connection.executemany(QUERIES["add_history"], history)
+
+    def _entry(self, record: Record, event: Event, timing: Timing) -> dict[str, str | int | None]:
+        """The history row of an event that touches no state; a state event fills in the rest."""
+        return {
+            **self._context,
+            "partition": record.partition,
+            "offset": record.offset,
+            "tracking_no": event.tracking_no,
+            "line": event.line,
+            "state": event.scan if isinstance(event, HistoryEvent) else None,
+            "version": None,
+            "duration": event.duration,
+            "arrival_order": event.order,
+            "version_before": None,
+            "version_after": None,
+            "backward": False,
+            "skipped": False,
+            "delivery": record.delivery,
+            "started_us": timing.started_us,
+            "finished_us": timing.finished_us,
+            "applied_us": now_us(),
+        }
 
     def _keep_dead_letters(self, connection: Connection, records: Sequence[Record]) -> None:
         letters = [

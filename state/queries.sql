@@ -5,8 +5,8 @@ insert into source (one, topic, topic_id, group_id) values (1, :topic, :topic_id
 select topic, topic_id, group_id from source;
 
 -- name: start_run
-insert into run (started_us, workers, version_check, dispatch, gate, tick_us)
-values (:started_us, :workers, :version_check, :dispatch, :gate, :tick_us)
+insert into run (started_us, workers, version_check, dispatch, gate, selective, tick_us)
+values (:started_us, :workers, :version_check, :dispatch, :gate, :selective, :tick_us)
 returning run;
 
 -- name: set_zero
@@ -72,7 +72,7 @@ select
     (select count(*) from dead_letter where run = :run or :run is null) as dead_letters;
 
 -- name: get_runs
-select run, started_us, workers, version_check, dispatch, gate, tick_us, zero_us from run order by run;
+select run, started_us, workers, version_check, dispatch, gate, selective, tick_us, zero_us from run order by run;
 
 -- name: get_shipments
 select tracking_no, line, state, version, arrival_order from shipment order by tracking_no;

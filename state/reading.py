@@ -37,8 +37,10 @@ class Reading:
         """The runs, first to last."""
         rows = self._connection.execute(QUERIES["get_runs"])
         return [
-            Run(run, started_us, workers, bool(check), Dispatch(dispatch), KeyChoice(gate), tick_us, zero_us)
-            for run, started_us, workers, check, dispatch, gate, tick_us, zero_us in rows
+            Run(
+                run, started_us, workers, bool(check), Dispatch(by), KeyChoice(gate), bool(sel), tick_us, zero
+            )
+            for run, started_us, workers, check, by, gate, sel, tick_us, zero in rows
         ]
 
     def progress(self) -> list[Progress]:

@@ -45,6 +45,8 @@ class Run:
     dispatch: Dispatch
     gate: KeyChoice
     """What workers waited for in share dispatch: an earlier event of the same key."""
+    selective: bool
+    """Whether history events passed that gate."""
     tick_us: int | None
     zero_us: int | None
 
@@ -91,11 +93,12 @@ class HistoryRow:
     tracking_no: str
     line: str
     state: str
-    version: int
+    version: int | None
+    """None for a history event, which touches no state; `state` then says where it was scanned."""
     duration: int
     arrival_order: int
     version_before: int | None
-    version_after: int
+    version_after: int | None
     backward: bool
     skipped: bool
     run: int

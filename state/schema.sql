@@ -16,6 +16,7 @@ create table run (
     version_check integer not null check (version_check in (0, 1)),
     dispatch      text    not null check (dispatch in ('group', 'share')),
     gate          text    not null,          -- key that workers wait for in share dispatch; 'none': no gate
+    selective     integer not null check (selective in (0, 1)),  -- history events pass the gate
     tick_us       integer,                   -- microseconds of a tick; null: not paced
     zero_us       integer                    -- when tick 0 begins, for every worker; null: not begun
 ) strict;
@@ -45,12 +46,12 @@ create table history (
     offset         integer not null,
     tracking_no    text    not null,
     line           text    not null,
-    state          text    not null,
-    version        integer not null,
+    state          text    not null,         -- of a history event: where it was scanned
+    version        integer,                  -- null: a history event, which touches no state
     duration       integer not null,         -- ticks
     arrival_order  integer not null,
     version_before integer,                  -- null: the shipment was new
-    version_after  integer not null,
+    version_after  integer,
     backward       integer not null check (backward in (0, 1)),
     skipped        integer not null check (skipped in (0, 1)),
     run            integer not null references run,

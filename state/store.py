@@ -67,6 +67,7 @@ class Store:
         version_check: bool,
         dispatch: Dispatch = Dispatch.GROUP,
         gate: KeyChoice = KeyChoice.NONE,
+        selective: bool = False,
         tick_us: int | None = None,
     ) -> int:
         """Note the start of a run; its number, from 1."""
@@ -76,6 +77,7 @@ class Store:
             "version_check": version_check,
             "dispatch": dispatch.value,
             "gate": gate.value,
+            "selective": selective,
             "tick_us": tick_us,
         }
         with self._database.transaction() as connection:
