@@ -25,6 +25,8 @@ class ModelFigures:
     """Least and most over every order of events that finish in one tick, without a version check."""
     tick: int
     schedule: list[Work]
+    backward_orders: set[int]
+    """Arrival orders of the backward writes."""
 
     @property
     def wrong_final_state(self) -> int:
@@ -101,4 +103,5 @@ def _figures(schedule: list[Work], run: Run) -> ModelFigures:
         wrong_over_ties=wrong_over_ties(schedule),
         tick=ticks(schedule),
         schedule=schedule,
+        backward_orders={event.order for event in outcome.backward},
     )

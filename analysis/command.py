@@ -6,11 +6,12 @@ import click
 
 from analysis.observation import observe
 from analysis.report import Report, as_object, print_report
+from analysis.swimlanes import save
 from analysis.verdict import Holds
 from broker.settings import connection
 from console.entry import EXIT_ANOMALY, EXIT_CODES_HELP, EXIT_UNKNOWN
 from console.options import DEFAULT_BOOTSTRAP, broker_options, db_option, json_option, verbose_option
-from console.output import print_json, set_up_logging
+from console.output import note, print_json, set_up_logging
 from console.progress import progress_bar
 
 HELP = f"""Compare a topic with the database that follows it, beside what both tick models say.
@@ -40,6 +41,11 @@ EXIT_CODES = {Holds.TRUE: 0, Holds.FALSE: EXIT_ANOMALY, Holds.UNKNOWN: EXIT_UNKN
 @click.option("--topic", help="The topic.  [default: the one the database follows]")
 @db_option
 @click.option("--check", is_flag=True, help="Exit 3 when an invariant is broken, 4 when that is unknown.")
+@click.option(
+    "--swimlanes",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="After a paced run: write who worked on what at which tick to a .txt, .svg or .html file.",
+)
 @json_option
 @verbose_option
 def analyze(
@@ -48,6 +54,7 @@ def analyze(
     topic: str | None,
     db: Path,
     check: bool,
+    swimlanes: Path | None,
     as_json: bool,
     verbose: int,
 ) -> None:
@@ -56,9 +63,20 @@ def analyze(
     to = connection(bootstrap_servers, config_file, DEFAULT_BOOTSTRAP)
     with progress_bar("offsets read", None) as advance:
         report = Report.of(observe(to, db, topic, advance))
+    if swimlanes is not None:
+        save_swimlanes(report, swimlanes)
     if as_json:
         print_json(as_object(report))
     else:
         print_report(report)
     if check:
         raise click.exceptions.Exit(EXIT_CODES[report.verdict.holds])
+
+
+def save_swimlanes(report: Report, path: Path) -> None:
+    """Write the swimlanes of a paced run; a usage error where there are none."""
+    lanes = report.swimlanes
+    if lanes is None:
+        raise click.UsageError("--swimlanes needs a paced run: convoy consume --tick-ms 100")
+    save(lanes, path)
+    note(f"Swimlanes are in {path}.")

@@ -4,13 +4,15 @@ from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 
 import click
+from rich.text import Text
 
 from analysis.beside import Beside, ModelFigures, models_beside
 from analysis.causes import BackwardWrite, explain_backward_writes
 from analysis.findings import Findings, find
 from analysis.observation import Observation
+from analysis.swimlanes import fits_terminal, swimlanes_of
 from analysis.verdict import Verdict, judge_findings
-from console.output import print_table
+from console.output import print_table, stdout
 from lanes.outcome import wrong_over_ties
 from lanes.schedule import ticks
 from state.records import HistoryRow
@@ -28,6 +30,11 @@ class Report:
     backward: list[BackwardWrite]
     beside: Beside | None
     verdict: Verdict
+
+    @property
+    def swimlanes(self) -> Text | None:
+        """Model above live, where the last run was paced."""
+        return swimlanes_of(self.beside, {row.arrival_order for row in self.found.backward})
 
     @classmethod
     def of(cls, seen: Observation) -> "Report":
@@ -110,6 +117,10 @@ def print_report(report: Report) -> None:
     _print_lanes(report.found)
     _print_figures(report.found, report.beside)
     _print_details(report)
+    lanes = report.swimlanes
+    if lanes is not None and fits_terminal(lanes):
+        click.echo("")
+        stdout().print(lanes)
     click.echo(f"\nInvariants hold: {report.verdict.holds.value}")
     for reason in report.verdict.reasons:
         click.echo(f"  {reason}")

@@ -11,7 +11,7 @@ from confluent_kafka.admin import AdminClient
 from broker.embedded import EmbeddedBroker
 from broker.errors import BrokerUnreachable
 from broker.jars import JarsUnavailable, cached_jars, fetch_jars, kafka_version
-from broker.native import NativeBroker, find_java, why_not_native
+from broker.native import NativeBroker, java_version, why_not_native
 from broker.running import BorrowedBroker, RunningBroker
 from broker.settings import REQUEST_TIMEOUT_S, Connection
 
@@ -47,9 +47,10 @@ def choose_broker(
         return Choice(BorrowedBroker("local", address), f"Using the broker that answers on {address}.")
     no_native = why_not_native() or _why_no_jars(say)
     if no_native is None:
-        java, kafka = find_java(), f"Kafka {kafka_version()}"
-        has = f"Java {java.major} is here" if java else "Java is here"
-        return Choice(NativeBroker(), f"{no_local}; {has}: starting {kafka} from its own jars.")
+        here = f"Java {java_version()} is here"
+        return Choice(
+            NativeBroker(), f"{no_local}; {here}: starting Kafka {kafka_version()} from its own jars."
+        )
     return Choice(
         EmbeddedBroker(), f"{no_local}; {no_native}: using librdkafka's mock cluster, in this process."
     )

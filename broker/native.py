@@ -11,7 +11,6 @@ import tempfile
 import time
 import uuid
 from contextlib import ExitStack
-from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -68,41 +67,35 @@ class BrokerStopped(ConvoyError):
     """Kafka was running and ended by itself; the message quotes its log."""
 
 
-@dataclass(frozen=True, slots=True)
-class Java:
-    """A Java runtime: the path of its `java` and its major version, such as 17."""
-
-    path: str
-    major: int
-
-
-def find_java() -> Java | None:
-    """The Java of JAVA_HOME, else the one on the PATH, else None."""
-    home = os.environ.get("JAVA_HOME")
-    path = (shutil.which("java", path=str(Path(home) / "bin")) if home else None) or shutil.which("java")
+def java_version() -> int | None:
+    """The major version, such as 17, of JAVA_HOME's Java, else of the one on the PATH; None without one."""
+    path = _java_path()
     if path is None:
         return None
+    command = [path, "-version"]
     try:
-        said = subprocess.run(
-            [path, "-version"], capture_output=True, text=True, timeout=JAVA_VERSION_TIMEOUT_S, check=True
-        ).stderr
+        java = subprocess.run(
+            command, capture_output=True, text=True, timeout=JAVA_VERSION_TIMEOUT_S, check=True
+        )
     except (OSError, subprocess.SubprocessError):
         return None
     # Java 8 calls itself 1.8.
-    found = re.search(r'version "(?:1\.)?(\d+)', said)
-    return Java(path, int(found[1])) if found else None
+    found = re.search(r'version "(?:1\.)?(\d+)', java.stderr)
+    return int(found[1]) if found else None
+
+
+def _java_path() -> str | None:
+    home = os.environ.get("JAVA_HOME")
+    return (shutil.which("java", path=str(Path(home) / "bin")) if home else None) or shutil.which("java")
 
 
 def why_not_native() -> str | None:
     """What this machine lacks to run Kafka natively, in words; None if nothing."""
-    return _lack(find_java())
-
-
-def _lack(java: Java | None) -> str | None:
-    if java is None:
+    version = java_version()
+    if version is None:
         return f"Java is not installed (Kafka needs {JAVA_NEEDED} or newer)"
-    if java.major < JAVA_NEEDED:
-        return f"Java {java.major} is too old (Kafka needs {JAVA_NEEDED} or newer)"
+    if version < JAVA_NEEDED:
+        return f"Java {version} is too old (Kafka needs {JAVA_NEEDED} or newer)"
     if cached_jars() is None and shutil.which("mvn") is None:
         return "Maven (mvn) is not installed, and Kafka's jars are not cached yet"
     return None
@@ -127,13 +120,13 @@ class NativeBroker:
         self._undo = ExitStack()
 
     def __enter__(self) -> Self:
-        java = find_java()
-        if (lack := _lack(java)) is not None or java is None:
+        lack, java_path = why_not_native(), _java_path()
+        if lack is not None or java_path is None:
             raise BrokerDidNotStart(f"Kafka cannot run here: {lack}", hint="Try the embedded broker.")
-        jars = fetch_jars()
+        java = [java_path, *JVM_OPTIONS, "-cp", f"{fetch_jars()}{os.sep}*"]
         with ExitStack() as undo:
-            self._directory = self._wanted_directory or _temporary_directory(undo)
-            self._process = self._start([java.path, *JVM_OPTIONS, "-cp", f"{jars}{os.sep}*"])
+            self.directory = self._wanted_directory or _temporary_directory(undo)
+            self._process = self._start(java)
             undo.callback(_stop, self._process)
             self._wait_until_ready()
             self._undo = undo.pop_all()
@@ -157,12 +150,15 @@ class NativeBroker:
     def _start(self, java: list[str]) -> "subprocess.Popen[bytes]":
         port, controller_port = _choose_ports(self._wanted_port)
         self.bootstrap_servers = f"127.0.0.1:{port}"
-        self._directory.mkdir(parents=True, exist_ok=True)
         configuration = CONFIGURATION.format(port=port, controller_port=controller_port)
-        (self._directory / "server.properties").write_text(configuration)
-        self._log = self._directory / "broker.log"
+        try:
+            self.directory.mkdir(parents=True, exist_ok=True)
+            (self.directory / "server.properties").write_text(configuration)
+        except OSError as error:
+            raise BrokerDidNotStart(f"{self.directory} cannot hold a broker: {error}") from error
+        self._log = self.directory / "broker.log"
         self._log_begin = self._log.stat().st_size if self._log.exists() else 0
-        if not (self._directory / "data" / "meta.properties").exists():
+        if not (self.directory / "data" / "meta.properties").exists():
             self._format(java)
         return self._launch([*java, "kafka.Kafka", "server.properties"])
 
@@ -174,7 +170,7 @@ class NativeBroker:
             try:
                 subprocess.run(
                     command,
-                    cwd=self._directory,
+                    cwd=self.directory,
                     stdin=subprocess.DEVNULL,
                     stdout=log,
                     stderr=log,
@@ -183,7 +179,7 @@ class NativeBroker:
                 )
             except subprocess.SubprocessError as error:
                 raise BrokerDidNotStart(
-                    f"Kafka could not prepare {self._directory}{self._quoted_log()}"
+                    f"Kafka could not prepare {self.directory}{self._quoted_log()}"
                 ) from error
 
     def _launch(self, command: list[str]) -> "subprocess.Popen[bytes]":
@@ -192,7 +188,7 @@ class NativeBroker:
         with self._log.open("ab") as log:
             return subprocess.Popen(
                 tether + command,
-                cwd=self._directory,
+                cwd=self.directory,
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,

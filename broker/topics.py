@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from confluent_kafka import (
-    ConsumerGroupTopicPartitions,
+    Consumer,
     IsolationLevel,
     KafkaError,
     KafkaException,
@@ -63,6 +63,7 @@ class Topics:
 
     def __init__(self, connection: Connection) -> None:
         self.address = connection.bootstrap_servers
+        self._connection = connection
         self._admin = AdminClient(connection.client())
 
     def check_reachable(self) -> None:
@@ -150,13 +151,19 @@ class Topics:
         return {partition: answer.offset for partition, answer in answers.items() if answer is not None}
 
     def committed(self, group: str, topic: Topic) -> dict[int, int]:
-        """Partition to the group's committed offset, for those that have one."""
+        """Partition to the group's committed offset, for those that have one; joins no group.
+
+        Asked by a consumer: the admin client of librdkafka 2.16 crashes when the group's coordinator is
+        just moving, as it does in the first seconds of a new broker.
+        """
         partitions = [TopicPartition(topic.name, partition) for partition in range(topic.partitions)]
-        futures = self._admin.list_consumer_group_offsets(
-            [ConsumerGroupTopicPartitions(group, partitions)], request_timeout=REQUEST_TIMEOUT_S
-        )
-        answer = self._wait(futures[group], f"committed offsets of group {group}")
-        found = answer.topic_partitions or [] if answer is not None else []
+        consumer = Consumer({**self._connection.reader(), "group.id": group})
+        try:
+            found = consumer.committed(partitions, timeout=REQUEST_TIMEOUT_S)
+        except KafkaException as error:
+            raise self._as_convoy_error(error, f"committed offsets of group {group}") from error
+        finally:
+            consumer.close()
         return {tp.partition: tp.offset for tp in found if tp.offset >= 0}
 
     def share_from_start(self, group: str) -> None:

@@ -36,9 +36,10 @@ def run(command: click.Command, name: str) -> NoReturn:
     except (KeyboardInterrupt, click.Abort):
         click.echo("Interrupted.", err=True)
         code = EXIT_INTERRUPTED
-    except BrokenPipeError:
-        # The reader of our stdout (`| head`) has what it wanted.
-        sys.stderr.close()
+    except SystemExit as exit_asked:
+        # What rich does when the reader of our stdout (`| head`) has what it wanted.
+        if not isinstance(exit_asked.__context__, BrokenPipeError):
+            raise
         code = 0
     sys.exit(code if isinstance(code, int) else 0)
 

@@ -1,8 +1,6 @@
 """The command `convoy consume`: workers of one consumer group apply a topic to a database."""
 
 import random
-import signal
-from collections.abc import Callable
 from pathlib import Path
 
 import click
@@ -19,6 +17,7 @@ from console.options import (
 )
 from console.output import note, print_json, print_table, set_up_logging
 from console.progress import progress_bar
+from console.signals import stop_on_signals
 from consumer.run import RunPlan, RunResult, consume_topic
 from lanes.dispatch import Dispatch
 from lanes.key import KeyChoice
@@ -154,14 +153,6 @@ def ties_seed(ties: str, *, paced: bool) -> int | None:
     except ValueError:
         wrong = f"{ties!r} is neither order, random nor a number"
         raise click.BadParameter(wrong, param_hint="--ties") from None
-
-
-def stop_on_signals() -> Callable[[], bool]:
-    """A function that says whether SIGINT or SIGTERM came."""
-    came: list[int] = []
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, lambda received, _frame: came.append(received))
-    return lambda: bool(came)
 
 
 def notes_on(result: RunResult, workers: int) -> list[str]:

@@ -10,6 +10,7 @@ from lanes.event import Event, decode, from_cells
 from producer.errors import BadFile
 
 JSONL_SUFFIXES = {".jsonl", ".ndjson", ".json"}
+BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 FIELDS = ("tracking_no", "line", "state", "duration", "order")
 
 NumberedEvent = tuple[int, Event | str]
@@ -55,7 +56,7 @@ def _checked(path: Path, numbered: Iterable[NumberedEvent]) -> list[Event]:
 
 
 def _from_jsonl(content: bytes) -> Iterator[NumberedEvent]:
-    lines = content.removeprefix(b"\xef\xbb\xbf").split(b"\n")
+    lines = content.removeprefix(BYTE_ORDER_MARK).split(b"\n")
     for number, line in enumerate(lines, start=1):
         if not line.strip():
             continue
@@ -66,19 +67,31 @@ def _from_jsonl(content: bytes) -> Iterator[NumberedEvent]:
 
 
 def _from_csv(path: Path, content: bytes) -> Iterator[NumberedEvent]:
+    content = content.removeprefix(BYTE_ORDER_MARK)
     try:
-        text = content.decode("utf-8-sig")
+        text = content.decode()
     except UnicodeDecodeError as error:
         line = content.count(b"\n", 0, error.start) + 1
         raise BadFile(path, [f"line {line}: not UTF-8: {error.reason}"]) from error
-    rows = csv.reader(io.StringIO(text, newline=""))
-    header = [name.strip() for name in next(rows, [])]
-    missing = [name for name in FIELDS if name not in header]
-    if missing and text.strip():
-        raise BadFile(path, [f"line 1: no column {', '.join(missing)}; there are {', '.join(header)}"])
-    for row in rows:
-        if row:
+    rows = csv.reader(io.StringIO(text, newline=""), strict=True)
+    try:
+        header = [name.strip() for name in next(filter(None, rows), [])]
+        if header:
+            _check_header(path, rows.line_num, header)
+        for row in filter(None, rows):
             yield rows.line_num, _event_of_row(header, row)
+    except csv.Error as error:
+        yield rows.line_num, f"not CSV: {error}"
+
+
+def _check_header(path: Path, line: int, header: list[str]) -> None:
+    """Every field has a column, and no column another of its name, whose cells would count in silence."""
+    missing = [name for name in FIELDS if name not in header]
+    if missing:
+        raise BadFile(path, [f"line {line}: no column {', '.join(missing)}; there are {', '.join(header)}"])
+    twice = sorted({name for name in header if header.count(name) > 1})
+    if twice:
+        raise BadFile(path, [f"line {line}: more than one column {', '.join(twice)}"])
 
 
 def _event_of_row(header: list[str], row: list[str]) -> Event | str:

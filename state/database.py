@@ -67,6 +67,8 @@ def open_database(path: Path, *, create: bool, busy_timeout_s: float = BUSY_TIME
         raise DatabaseError(f"cannot open {path}: {error}") from error
     database = Database(path, connection)
     try:
+        # Looked at before the first setting, which would already change another program's file.
+        _has_our_schema(path, connection)
         # Write-ahead log: readers and the writer do not block each other. NORMAL may lose the last
         # transactions when the power fails, state and offsets alike, so they are read from Kafka again.
         connection.execute("pragma journal_mode = wal")
@@ -121,11 +123,11 @@ def _check_file(path: Path, *, create: bool) -> None:
 
 def _has_our_schema(path: Path, connection: sqlite3.Connection) -> bool:
     """False for a database without tables; raises DatabaseError for tables that are not ours."""
-    (application,) = connection.execute("pragma application_id").fetchone()
-    (version,) = connection.execute("pragma user_version").fetchone()
     (tables,) = connection.execute("select count(*) from sqlite_schema").fetchone()
     if not tables:
         return False
+    (application,) = connection.execute("pragma application_id").fetchone()
+    (version,) = connection.execute("pragma user_version").fetchone()
     if application != APPLICATION_ID:
         raise DatabaseError(f"{path} is another program's database", hint="Name another file with --db.")
     if version != SCHEMA_VERSION:

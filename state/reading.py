@@ -12,11 +12,15 @@ from state.records import DeadLetter, HistoryRow, Progress, Run, ShipmentRow, So
 
 
 class Reading:
-    """The reading side of the database. What it returns is the state at the moment of the call."""
+    """The reading side of the database, as it was at one moment: a run that goes on does not show.
+
+    All calls read one snapshot, so that rows and history belong together.
+    """
 
     def __init__(self, path: Path) -> None:
         self._database = open_for_reading(path)
         self._connection = self._database.connection
+        self._connection.execute("begin")
         source = self._connection.execute(QUERIES["get_source"]).fetchone()
         if source is None:
             self.close()
