@@ -11,6 +11,10 @@ from lanes.record import Record
 from state.records import HistoryRow
 
 
+FEWEST_STRAY_KEYS = 3
+"""With so many, chance finds a smaller count that fits in about one topic of its partitions squared."""
+
+
 class Cause(StrEnum):
     """What let an older event be applied after a newer one."""
 
@@ -81,23 +85,27 @@ class _Evidence:
             return Cause.NO_KEY
         if older.key != newer.key:
             return Cause.OTHER_KEY
+        if self._grown:
+            # Asked first: where a key was before may by chance be its place under the other rule.
+            return Cause.PARTITIONS_ADDED
         if all(
             any(fits(record, rule, self._partitions) for rule in Partitioner) for record in (older, newer)
         ):
             # In different partitions, so not by the same rule.
             return Cause.OTHER_PARTITIONER
-        return Cause.PARTITIONS_ADDED if self._grown else Cause.UNKNOWN
+        return Cause.UNKNOWN
 
 
 def has_grown(records: Sequence[Record], partitions: int) -> bool:
     """Whether the topic had fewer partitions before: one smaller count and today's explain every key.
 
-    A key or two fit some smaller count by chance, so all of them must fit the same one.
+    A key or two that are out of place fit some smaller count by chance, so there must be
+    FEWEST_STRAY_KEYS, and all of them must fit the same one.
     """
     keyed = [record for record in records if record.key]
     for rule in Partitioner:
         strays = [record for record in keyed if not fits(record, rule, partitions)]
-        if strays and any(
+        if len({record.key for record in strays}) >= FEWEST_STRAY_KEYS and any(
             all(fits(record, rule, fewer) for record in strays) for fewer in range(1, partitions)
         ):
             return True

@@ -44,7 +44,7 @@ GROUP: Settings = {
     # One topic, dealt in ranges: what the Kafka model computes.
     "partition.assignment.strategy": "range",
     "session.timeout.ms": 10_000,
-    "heartbeat.interval.ms": 1_000,
+    "heartbeat.interval.ms": 500,
     "max.poll.interval.ms": 300_000,
 }
 

@@ -3,6 +3,7 @@
 import logging
 import time
 from abc import ABC, abstractmethod
+from collections import defaultdict, deque
 from collections.abc import Callable, Mapping
 
 from broker.errors import BrokerUnreachable
@@ -70,9 +71,10 @@ class OffsetWatch(Watch):
 
 
 class RecordWatch(Watch):
-    """Share dispatch: records are done in any order, so they are counted, each once.
+    """Share dispatch: records are done in any order, so each is looked up, from the first open one on.
 
-    The topic is read for it, since offsets have holes; each record is read once.
+    The topic is read for it, since offsets have holes; each record is read once. Two counts would not do:
+    what is done stays in the database when the topic has long deleted it.
     """
 
     def __init__(
@@ -80,17 +82,25 @@ class RecordWatch(Watch):
     ) -> None:
         super().__init__(topics, topic, store, on_progress)
         self._connection = connection
-        self._counted_to: dict[int, int] = {}
+        self._read_to: dict[int, int] = {}
         self._records = 0
+        self._open: dict[int, deque[int]] = defaultdict(deque)
+        """Partition to the offsets from the first that was not done at the last look."""
 
     def _measure(self, offsets: Mapping[int, OffsetRange]) -> tuple[int, int]:
         unread = {
-            partition: OffsetRange(max(here.low, self._counted_to.get(partition, 0)), here.high)
+            partition: OffsetRange(max(here.low, self._read_to.get(partition, 0)), here.high)
             for partition, here in offsets.items()
         }
-        self._records += sum(1 for _ in read_records(self._connection, self._topic, unread))
-        self._counted_to = {partition: here.high for partition, here in offsets.items()}
-        return self._store.count_done(), self._records
+        records = read_records(self._connection, self._topic, unread)
+        for partition, offset in [(record.partition, record.offset) for record in records]:
+            self._open[partition].append(offset)
+            self._records += 1
+        self._read_to = {partition: here.high for partition, here in offsets.items()}
+        for partition, waiting in self._open.items():
+            while waiting and self._store.is_done(partition, waiting[0]):
+                waiting.popleft()
+        return self._records - sum(map(len, self._open.values())), self._records
 
 
 def watch_for(

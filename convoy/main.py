@@ -9,6 +9,8 @@ from convoy.broker import broker
 from convoy.cost import cost
 from convoy.lesson import lesson
 from convoy.model import model
+from convoy.soak import soak
+from convoy.sweep import sweep
 from convoy.where import where
 from producer.command import produce
 
@@ -41,7 +43,7 @@ def convoy() -> None:
     """The group of all commands."""
 
 
-for command in (lesson, model, produce, consume, analyze, cost, where, broker):
+for command in (lesson, model, produce, consume, analyze, sweep, cost, where, broker, soak):
     convoy.add_command(command)
 
 

@@ -49,7 +49,7 @@ class DeliveryFailed(ConvoyError):
 
     def __init__(self, topic: str, failures: list[Failure], delivered: int, total: int) -> None:
         super().__init__(
-            f"{len(failures)} of {total} events were not delivered{listed([str(f) for f in failures])}",
+            f"{total - delivered} of {total} events were not delivered{listed([str(f) for f in failures])}",
             hint=f"{delivered} events are in the topic. A second run would write those again.",
             topic=topic,
         )

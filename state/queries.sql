@@ -52,9 +52,6 @@ values (:partition, :offset, :key, :value, :reason, :run, :worker, :kept_us);
 select exists (select 1 from history where partition = :partition and offset = :offset)
     or exists (select 1 from dead_letter where partition = :partition and offset = :offset);
 
--- name: count_done
-select (select count(*) from history) + (select count(*) from dead_letter);
-
 -- name: set_next_offset
 update progress set next_offset = :next_offset where partition = :partition;
 

@@ -127,11 +127,6 @@ class Store:
         (done,) = self._connection.execute(QUERIES["is_done"], place).fetchone()
         return bool(done)
 
-    def count_done(self) -> int:
-        """Records in the history and among the dead letters."""
-        (count,) = self._connection.execute(QUERIES["count_done"]).fetchone()
-        return int(count)
-
     def totals(self, run: int) -> Totals:
         """Counts over one run."""
         return Totals(*self._connection.execute(QUERIES["get_totals"], {"run": run}).fetchone())

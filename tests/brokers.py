@@ -1,4 +1,4 @@
-"""The broker that the tests run on: a container of Kafka, else Kafka from its own jars, else librdkafka's mock.
+"""The broker that the tests run on: a container, else Kafka from its own jars, else librdkafka's mock.
 
 CONVOY_TEST_BROKER=container|native|embedded takes that one and no other; KAFKA_IMAGE names the image.
 """
@@ -6,6 +6,7 @@ CONVOY_TEST_BROKER=container|native|embedded takes that one and no other; KAFKA_
 import os
 import socket
 import time
+from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass
 
@@ -192,7 +193,9 @@ def free_port() -> int:
         return int(probe.getsockname()[1])
 
 
-def wait_until(condition, what: str, timeout_s: float = 30.0, interval_s: float = 0.02) -> None:
+def wait_until(
+    condition: Callable[[], object], what: str, timeout_s: float = 30.0, interval_s: float = 0.02
+) -> None:
     """Return as soon as a condition holds; raises TimeoutError naming what did not come."""
     deadline = time.monotonic() + timeout_s
     while not condition():

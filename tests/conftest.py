@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from brokers import BrokerUnderTest, start_broker
+from commands import Convoy
 from trial import Trial
 
 from broker.topics import Topic
@@ -65,6 +66,13 @@ def make_topic(broker: BrokerUnderTest, topic_name: str) -> Callable[..., Topic]
 def trial(broker: BrokerUnderTest, topic_name: str, db: Path) -> Trial:
     """A topic and a database that follows it, worked on through the library. `trial.make_topic` first."""
     return Trial(broker, topic_name, db)
+
+
+@pytest.fixture
+def convoy(broker: BrokerUnderTest, tmp_path: Path) -> Iterator[Convoy]:
+    """The command line, in a folder of its own and with the broker's address in its environment."""
+    with Convoy(tmp_path, broker.bootstrap_servers) as command:
+        yield command
 
 
 def pytest_runtest_logreport(report: pytest.TestReport) -> None:

@@ -19,7 +19,6 @@ from analysis.report import Report, as_object
 from broker.settings import Connection
 from broker.topics import Topic, Topics
 from consumer.run import RunPlan, RunResult, consume_topic
-from lanes.dispatch import Dispatch
 from lanes.event import StateEvent, encode
 from lanes.key import KeyChoice
 from lanes.lesson import lesson_events
@@ -108,6 +107,13 @@ class Trial:
         """Make the topic."""
         return self.broker.create_topic(self.topic_name, partitions, **config)
 
+    def remake_topic(self, partitions: int) -> Topic:
+        """Delete the topic and make another under its name."""
+        topics = self.topics
+        topics.delete(self.topic_name)
+        wait_until(lambda: topics.find(self.topic_name) is None, "the topic is gone")
+        return self.make_topic(partitions)
+
     def produce(
         self,
         events: Sequence[StateEvent] | None = None,
@@ -193,9 +199,3 @@ def workers_here() -> list[BaseProcess]:
     """Worker processes of runs in this process, by number."""
     found = [child for child in multiprocessing.active_children() if child.name.startswith("convoy-worker-")]
     return sorted(found, key=lambda child: child.name)
-
-
-def group_share(trial: Trial, dispatch: Dispatch, key: KeyChoice) -> None:
-    """Make a topic that fits a dispatch and put the lesson into it."""
-    trial.make_topic(1 if dispatch is Dispatch.SHARE else 5)
-    trial.produce(key=key, one_record_batches=dispatch is Dispatch.SHARE)
