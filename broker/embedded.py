@@ -13,7 +13,7 @@ It does not carry, as tried with librdkafka 2.16:
 - Transactions: it accepts them and means nothing by it. Aborted records are read like any others under
   read_committed, a second producer of the same transactional.id fences nobody, and offsets sent to a
   transaction are lost.
-- Share groups: they start, but always at the end of a topic.
+- Share groups as Kafka has them: they start at a topic's end, and give a partition to one member alone.
 - Rebalancing in good time: members that come within REBALANCE_DELAY_MS of the first one start together.
   Anyone who comes or goes later stops the group for its session timeout, and again if it is unlucky.
 - Looking up offsets by time: always -1.
