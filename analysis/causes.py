@@ -10,7 +10,6 @@ from lanes.partitioner import Partitioner
 from lanes.record import Record
 from state.records import HistoryRow
 
-
 FEWEST_STRAY_KEYS = 3
 """With so many, chance finds a smaller count that fits in about one topic of its partitions squared."""
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import click
 
 from analysis.observation import observe
-from analysis.report import Report, as_object, print_report
+from analysis.report import Report, as_object, print_audit, print_report
 from analysis.swimlanes import save
 from analysis.verdict import Holds
 from broker.settings import connection
@@ -24,12 +24,16 @@ nothing is committed or changed.
 Examples:
   convoy analyze
       the topic that convoy.db follows
+  convoy analyze --audit
+      every invariant, and whether it holds
   convoy analyze --db states.db --check
       for scripts: exit code 3 when an invariant is broken, 4 when that cannot be told yet
 
 \b
-Invariants: no record lost, none applied twice, each row what its history gives; and where the key keeps a
-shipment in one lane, no backward write and no wrong final state beyond those of the stream itself.
+The audit reads the whole topic and holds it against the history: each record applied once or a dead letter
+once, each row the fold of its history and of the topic, no write by a stale owner, offsets right behind
+what is done; and where the key keeps a shipment in one lane, no backward write and no wrong final state
+beyond those of the stream itself.
 
 {EXIT_CODES_HELP}"""
 
@@ -46,6 +50,7 @@ EXIT_CODES = {Holds.TRUE: 0, Holds.FALSE: EXIT_ANOMALY, Holds.UNKNOWN: EXIT_UNKN
     type=click.Path(dir_okay=False, path_type=Path),
     help="After a paced run: write who worked on what at which tick to a .txt, .svg or .html file.",
 )
+@click.option("--audit", is_flag=True, help="List every invariant and whether it holds; implies --check.")
 @json_option
 @verbose_option
 def analyze(
@@ -55,6 +60,7 @@ def analyze(
     db: Path,
     check: bool,
     swimlanes: Path | None,
+    audit: bool,
     as_json: bool,
     verbose: int,
 ) -> None:
@@ -69,7 +75,9 @@ def analyze(
         print_json(as_object(report))
     else:
         print_report(report)
-    if check:
+        if audit:
+            print_audit(report)
+    if check or audit:
         raise click.exceptions.Exit(EXIT_CODES[report.verdict.holds])
 
 

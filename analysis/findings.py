@@ -11,7 +11,7 @@ from lanes.key import KeyChoice, key_text, look_alikes
 from lanes.lane_map import LaneMap, lane_map
 from lanes.outcome import Outcome, apply_in
 from lanes.record import Record
-from state.records import HistoryRow
+from state.records import HistoryRow, Progress
 
 Position = tuple[int, int]
 """Partition and offset."""
@@ -26,6 +26,7 @@ class PartitionFinding:
     high: int
     committed: int | None
     next_offset: int | None
+    """Where the database goes on: behind the last record applied, or at an end that was met."""
     records: int
     not_yet_applied: int
     ticks: int
@@ -49,6 +50,9 @@ class Findings:
     in_history: int
     skipped: int
     dead_lettered: int
+    """Records that wait as dead letters; those that a retry applied are in the history."""
+    parked: int
+    """Those of them that are events and wait behind a bad record of their key."""
     not_yet_applied: int
     lost: list[Position]
     """Passed by the database's progress, and neither in the history nor among the dead letters."""
@@ -104,11 +108,16 @@ class Findings:
 def find(seen: Observation) -> Findings:
     """The findings of an observation."""
     in_history = {(row.partition, row.offset) for row in seen.history}
-    in_letters = {(letter.partition, letter.offset) for letter in seen.dead_letters}
+    open_letters = [letter for letter in seen.dead_letters if letter.resolved_us is None]
+    in_letters = {(letter.partition, letter.offset) for letter in open_letters}
     done = in_history | in_letters
     passed = [record for record in seen.records if _is_passed(seen, record, done)]
     positions = {(record.partition, record.offset) for record in passed}
-    events = [record.event for record in passed if record.event is not None]
+    events = [
+        record.event
+        for record in passed
+        if record.event is not None and (record.partition, record.offset) not in in_letters
+    ]
     skipped_steps: dict[str, list[str]] = defaultdict(list)
     for row in seen.history:
         if row.skipped:
@@ -123,11 +132,12 @@ def find(seen: Observation) -> Findings:
         records=len(seen.records),
         in_history=len(seen.history),
         skipped=sum(row.skipped for row in seen.history),
-        dead_lettered=len(seen.dead_letters),
+        dead_lettered=len(open_letters),
+        parked=sum(letter.parked for letter in open_letters),
         not_yet_applied=len(seen.records) - len(passed),
         lost=sorted(positions - done),
         twice=sorted(in_history & in_letters),
-        reasons=dict(Counter(letter.reason for letter in seen.dead_letters).most_common()),
+        reasons=dict(Counter(letter.reason for letter in open_letters).most_common()),
         key=key,
         selective=is_selective(seen.records, key),
         lane_key=seen.runs[-1].gate if shared else key,
@@ -159,6 +169,11 @@ def _is_passed(seen: Observation, record: Record, done: set[Position]) -> bool:
     return progress is not None and record.offset < (progress.next_offset or 0)
 
 
+def reached(progress: Progress) -> int | None:
+    """Where the database goes on: between the last record and an end that was met lie only markers."""
+    return None if progress.next_offset is None else max(progress.next_offset, progress.end_seen)
+
+
 def _partition(seen: Observation, partition: int, passed: set[Position]) -> PartitionFinding:
     records = [record for record in seen.records if record.partition == partition]
     progress = seen.progress.get(partition)
@@ -167,7 +182,7 @@ def _partition(seen: Observation, partition: int, passed: set[Position]) -> Part
         low=seen.ranges[partition].low,
         high=seen.ranges[partition].high,
         committed=seen.committed.get(partition),
-        next_offset=progress.next_offset if progress else None,
+        next_offset=reached(progress) if progress else None,
         records=len(records),
         not_yet_applied=sum((partition, record.offset) not in passed for record in records),
         ticks=sum(record.event.duration for record in records if record.event),

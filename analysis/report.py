@@ -9,9 +9,10 @@ from rich.text import Text
 from analysis.beside import Beside, ModelFigures, models_beside
 from analysis.causes import BackwardWrite, explain_backward_writes
 from analysis.findings import Findings, find
+from analysis.invariants import Evidence
 from analysis.observation import Observation
 from analysis.swimlanes import fits_terminal, swimlanes_of
-from analysis.verdict import Verdict, judge_findings
+from analysis.verdict import Verdict, judge_evidence
 from console.output import print_table, stdout
 from lanes.outcome import wrong_over_ties
 from lanes.schedule import ticks
@@ -41,7 +42,7 @@ class Report:
         """The whole analysis of an observation."""
         found = find(seen)
         beside = models_beside(seen, found.lane_key, selective=found.selective)
-        return cls(seen, found, explain_backward_writes(seen), beside, judge_findings(found))
+        return cls(seen, found, explain_backward_writes(seen), beside, judge_evidence(Evidence(seen, found)))
 
 
 def as_object(report: Report) -> dict[str, object]:
@@ -57,6 +58,7 @@ def as_object(report: Report) -> dict[str, object]:
         "applied": found.applied,
         "skipped": found.skipped,
         "dead_lettered": found.dead_lettered,
+        "parked": found.parked,
         "dead_letter_reasons": found.reasons,
         "not_yet_applied": found.not_yet_applied,
         "lost": found.lost,
@@ -85,7 +87,11 @@ def as_object(report: Report) -> dict[str, object]:
         "undecided": found.undecided,
         "skipped_steps": found.skipped_steps,
         "model": _beside_object(report.beside),
-        "check": {"verdict": report.verdict.holds.value, "reasons": report.verdict.reasons},
+        "check": {
+            "verdict": report.verdict.holds.value,
+            "reasons": report.verdict.reasons,
+            "invariants": {name: not against for name, against in report.verdict.against.items()},
+        },
     }
 
 
@@ -109,6 +115,17 @@ def _model_object(figures: ModelFigures | None) -> dict[str, object] | None:
         return None
     names = ("backward_writes", "skipped", "wrong", "wrong_final_state", "wrong_over_ties", "tick")
     return {name: getattr(figures, name) for name in names}
+
+
+def print_audit(report: Report) -> None:
+    """Each invariant, whether it holds, and what speaks against it."""
+    found, verdict = report.found, report.verdict
+    print_table(
+        f"Audit of {report.seen.source.topic}: {found.records} records, {found.in_history} in the history, "
+        f"{found.dead_lettered} dead letters",
+        ["invariant", "holds", "against it"],
+        [(name, "no" if against else "yes", len(against)) for name, against in verdict.against.items()],
+    )
 
 
 def print_report(report: Report) -> None:

@@ -46,6 +46,8 @@ GROUP: Settings = {
     "session.timeout.ms": 10_000,
     "heartbeat.interval.ms": 500,
     "max.poll.interval.ms": 300_000,
+    # Partitions that are added while a run goes on are dealt out within this time; the default is 5 minutes.
+    "topic.metadata.refresh.interval.ms": 5_000,
 }
 
 SHARE: Settings = {

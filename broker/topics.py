@@ -166,12 +166,18 @@ class Topics:
             consumer.close()
         return {tp.partition: tp.offset for tp in found if tp.offset >= 0}
 
-    def share_from_start(self, group: str) -> None:
-        """Let a share group begin at the first record; raises BrokerRefused without share groups."""
-        entry = ConfigEntry(
-            "share.auto.offset.reset", "earliest", incremental_operation=AlterConfigOpType.SET
-        )
-        resource = ConfigResource(ResourceType.GROUP, group, incremental_configs=[entry])
+    def prepare_share_group(self, group: str) -> None:
+        """Set what a share group reads; raises BrokerRefused without share groups.
+
+        These are settings of the group and not of its members. It begins at the first record, and records
+        of aborted transactions are no events; the defaults are the end, and all records.
+        """
+        settings = {"share.auto.offset.reset": "earliest", "share.isolation.level": "read_committed"}
+        entries = [
+            ConfigEntry(name, value, incremental_operation=AlterConfigOpType.SET)
+            for name, value in settings.items()
+        ]
+        resource = ConfigResource(ResourceType.GROUP, group, incremental_configs=entries)
         futures = self._admin.incremental_alter_configs([resource], request_timeout=REQUEST_TIMEOUT_S)
         self._wait(futures[resource], f"share group {group}")
 

@@ -1,6 +1,7 @@
 """The command `convoy consume`: workers of one consumer group apply a topic to a database."""
 
 import random
+from dataclasses import asdict
 from pathlib import Path
 
 import click
@@ -19,6 +20,7 @@ from console.output import note, print_json, print_table, set_up_logging
 from console.progress import progress_bar
 from console.signals import stop_on_signals
 from consumer.run import RunPlan, RunResult, consume_topic
+from lanes.bad_records import OnBadRecord
 from lanes.dispatch import Dispatch
 from lanes.key import KeyChoice
 
@@ -44,8 +46,13 @@ Dispatch:
   group  a worker owns partitions; each partition's records are applied in order
   share  a free worker takes the next record of a share group (Kafka 4.2 or newer); no order but the gate's
 
-A record that is no state event is kept as a dead letter with its bytes, reason and position, and its
-partition goes on; the exit code is 3 when there were any.
+A record that is no event is kept as a dead letter with its bytes, reason and position, and sent to
+<topic>.dead-letter; the exit code is 3 when there were any. --on-bad-record says what becomes of its lane:
+
+\b
+  skip            the partition goes on; the shipment's later events are applied past the gap
+  park-key        later records of its key are kept behind it, in order, until `convoy dead-letters retry`
+  halt-partition  its partition stops before it, the others go on; nothing is applied past it
 
 {EXIT_CODES_HELP}"""
 
@@ -60,6 +67,13 @@ partition goes on; the exit code is 3 when there were any.
 @click.option("--group", help="Consumer group.  [default: the database's own]")
 @click.option("--version-check", is_flag=True, help="Skip an event whose version is lower than the row's.")
 @click.option("--until-caught-up", is_flag=True, help="Stop when every partition is applied to its end.")
+@click.option(
+    "--on-bad-record",
+    type=click.Choice([policy.value for policy in OnBadRecord]),
+    default=OnBadRecord.SKIP.value,
+    show_default=True,
+    help="What happens to the lane of a record that is no event; it is kept under each.",
+)
 @click.option(
     "--dispatch",
     type=click.Choice([dispatch.value for dispatch in Dispatch]),
@@ -98,6 +112,7 @@ def consume(
     group: str | None,
     version_check: bool,
     until_caught_up: bool,
+    on_bad_record: str,
     dispatch: str,
     gate: str,
     selective: bool,
@@ -110,6 +125,10 @@ def consume(
     set_up_logging(verbose)
     if gate != KeyChoice.NONE and dispatch != Dispatch.SHARE:
         raise click.UsageError("--gate is for --dispatch share; a group keeps each partition's order")
+    if on_bad_record != OnBadRecord.SKIP and dispatch == Dispatch.SHARE:
+        raise click.UsageError(
+            f"--on-bad-record {on_bad_record} needs --dispatch group: a share group has no order"
+        )
     plan = RunPlan(
         connection=connection(bootstrap_servers, config_file, DEFAULT_BOOTSTRAP),
         topic=topic,
@@ -118,6 +137,7 @@ def consume(
         group=group,
         version_check=version_check,
         until_caught_up=until_caught_up,
+        on_bad_record=OnBadRecord(on_bad_record),
         dispatch=Dispatch(dispatch),
         gate=KeyChoice(gate),
         selective=selective,
@@ -134,7 +154,7 @@ def consume(
         print_json(as_object(result))
     else:
         print_result(result)
-    if result.totals.dead_letters:
+    if result.totals.dead_letters or result.halted:
         raise click.exceptions.Exit(EXIT_ANOMALY)
 
 
@@ -164,8 +184,17 @@ def notes_on(result: RunResult, workers: int) -> list[str]:
             f"Idle: worker {', '.join(idle)} had no partition; {result.partitions} partitions keep at "
             f"most {result.partitions} of {workers} workers busy."
         )
-    if result.totals.dead_letters:
-        notes.append(f"{result.totals.dead_letters} records are no state events; kept as dead letters.")
+    bad = result.totals.dead_letters - result.totals.parked
+    if bad:
+        notes.append(f"{bad} records are no events; kept as dead letters (`convoy dead-letters list`).")
+    if result.totals.parked:
+        notes.append(f"{result.totals.parked} records are parked behind an earlier one of their key.")
+    for halted in result.halted:
+        place = f"{result.source.topic}[{halted.partition}]@{halted.offset}"
+        notes.append(
+            f"Halted: {place} is no event: {halted.reason}. Nothing was applied past it; "
+            "another --on-bad-record goes on from there."
+        )
     return notes
 
 
@@ -181,6 +210,8 @@ def as_object(result: RunResult) -> dict[str, object]:
         "backward_writes": totals.backward,
         "skipped": totals.skipped,
         "dead_letters": totals.dead_letters,
+        "parked": totals.parked,
+        "halted": [asdict(halted) for halted in result.halted],
         "assignment": {str(worker): partitions for worker, partitions in result.assignment.items()},
         "ended_early": result.ended,
     }

@@ -12,7 +12,7 @@ from multiprocessing.process import BaseProcess
 
 from consumer.errors import WorkerFailed
 from consumer.process import WorkerPlan, work_as_process
-from consumer.telling import Assigned, CrewmateGone, Failed, Holding, Order, Stop, Told
+from consumer.telling import Assigned, CrewmateGone, Failed, Halted, Holding, Order, Stop, Told
 
 log = logging.getLogger(__name__)
 
@@ -27,6 +27,7 @@ class _Member:
     partitions: list[int] | None = None
     """None until the group has answered once."""
     holding: bool = False
+    halted: list[Halted] = field(default_factory=list)
     failure: Failed | None = None
     told_of_end: bool = False
 
@@ -80,6 +81,11 @@ class Crew:
         """Number of workers that hold their first record and wait for the start."""
         return sum(member.holding and member.process.is_alive() for member in self._members)
 
+    @property
+    def halted(self) -> dict[int, Halted]:
+        """Partition to the record before which it is halted."""
+        return {halted.partition: halted for member in self._members for halted in member.halted}
+
     def order(self, order: Order) -> None:
         """Tell every worker; one that is gone does not hear it."""
         for member in self._members:
@@ -125,6 +131,8 @@ def _hear(member: _Member) -> None:
                     member.partitions = partitions
                 case Holding():
                     member.holding = True
+                case Halted():
+                    member.halted.append(told)
                 case Failed():
                     member.failure = told
     except (EOFError, ConnectionResetError):

@@ -19,7 +19,7 @@ class ShareGroupsMissing(ConvoyError):
     """The broker has no share groups."""
 
 
-def offset_gone(topic: str, partition: int, offset: int | None) -> OffsetGone:
+def offset_gone(topic: str, partition: int | None, offset: int | None) -> OffsetGone:
     """The refusal to jump over records that are gone."""
     return OffsetGone(
         "the topic no longer has the offset at which the database goes on",

@@ -4,6 +4,7 @@ import logging
 
 from consumer.membership import Membership
 from consumer.orders import Orders
+from consumer.relay import Relay
 from state.applying import Applier
 from state.errors import StaleOwner
 from state.store import Store
@@ -22,15 +23,17 @@ class GroupWorker:
     there is no order.
     """
 
-    def __init__(self, member: Membership, store: Store, applier: Applier) -> None:
+    def __init__(self, member: Membership, store: Store, applier: Applier, relay: Relay) -> None:
         self._member = member
         self._store = store
         self._applier = applier
+        self._relay = relay
 
     def work(self, orders: Orders) -> None:
         """Apply records until told to stop. Raises what the membership and the store raise."""
         while not orders.stopped:
             self._turn()
+            self._relay.turn(self._member.claims)
 
     def _turn(self) -> None:
         member = self._member

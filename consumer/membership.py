@@ -30,14 +30,19 @@ class Membership:
         store: Store,
         owner: str,
         on_change: Callable[[list[int]], None],
+        on_halt: Callable[[Record], None] | None = None,
     ) -> None:
+        """`on_halt` is told of a partition's first record that is no event; None: such records pass."""
         self._store = store
         self._topic = store.source.topic
         self._owner = owner
         self._on_change = on_change
+        self._on_halt = on_halt
         self.claims: dict[int, Claim] = {}
         self._given: dict[int, int] = {}
         """Partition to the offset after the last record given out."""
+        self.halted: set[int] = set()
+        """Partitions of which nothing more is given out: a record that is no event comes next."""
         self._consumer = Consumer(connection.group_member(store.source.group_id))
 
     def __enter__(self) -> "Membership":
@@ -69,26 +74,39 @@ class Membership:
         ends = {}
         for message in messages:
             partition, offset, error = message.partition(), message.offset(), message.error()
-            if partition is None or offset is None:
-                continue
-            if error is not None and error.code() == KafkaError._PARTITION_EOF:
-                ends[partition] = offset
-            elif error is not None:
+            if error is not None and error.code() != KafkaError._PARTITION_EOF:
                 self._pass_or_raise(error, partition)
+            elif partition is None or offset is None or partition in self.halted:
+                continue
+            elif error is not None:
+                ends[partition] = offset
             elif partition in self.claims and offset >= self._given.get(partition, 0):
                 self._given[partition] = offset + 1
-                records.append(read_record(partition, offset, message.key(), message.value()))
+                record = read_record(partition, offset, message.key(), message.value())
+                if self._passes(record):
+                    records.append(record)
                 log.debug("%s[%s]@%s %s", self._topic, partition, offset, key_text(message.key() or b""))
         # Whatever else came is left over from before a rebalance, or fetched a second time.
         return records, ends
 
-    def _pass_or_raise(self, error: KafkaError, partition: int) -> None:
+    def _passes(self, record: Record) -> bool:
+        """Whether a record may be applied; the first that may not halts its partition.
+
+        It stays in the topic, and the database's offset before it: a run under another policy goes on there.
+        """
+        if record.event is not None or self._on_halt is None:
+            return True
+        self.halted.add(record.partition)
+        self._on_halt(record)
+        return False
+
+    def _pass_or_raise(self, error: KafkaError, partition: int | None) -> None:
         if error.code() == KafkaError._MAX_POLL_EXCEEDED or error.retriable():
             # Thrown out for being slow: our claims are lost, and the next poll joins again.
             log.warning("%s[%s]: %s", self._topic, partition, error.str())
             return
         if error.code() == KafkaError._AUTO_OFFSET_RESET:
-            claim = self.claims.get(partition)
+            claim = self.claims.get(partition) if partition is not None else None
             raise offset_gone(self._topic, partition, claim.next_offset if claim else None)
         raise BrokerRefused(f"{error.str()} ({error.name()})", topic=self._topic, partition=partition)
 
@@ -111,7 +129,8 @@ class Membership:
 
     def _claim(self, partitions: list[int]) -> None:
         self.claims = self._store.claim(partitions, self._owner)
-        self._given = {p: claim.next_offset or 0 for p, claim in self.claims.items()}
+        self.halted = set()
+        self._given = {p: claim.read_from or 0 for p, claim in self.claims.items()}
 
     def _assigned(self, consumer: Consumer, partitions: list[TopicPartition]) -> None:
         numbers = sorted(tp.partition for tp in partitions)
@@ -130,7 +149,7 @@ class Membership:
 
     def _position(self, claim: Claim) -> TopicPartition:
         # Where nothing was applied yet: the first record that the log still has.
-        offset = OFFSET_BEGINNING if claim.next_offset is None else claim.next_offset
+        offset = OFFSET_BEGINNING if claim.read_from is None else claim.read_from
         return TopicPartition(self._topic, claim.partition, offset)
 
     def commit_group_offsets(self, *, wait: bool) -> None:

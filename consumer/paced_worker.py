@@ -11,6 +11,7 @@ from consumer.group_worker import note_ends
 from consumer.membership import Membership
 from consumer.orders import Orders
 from consumer.pacing import Pace, Pacer
+from consumer.relay import Relay
 from lanes.record import Record
 from state.applying import NOT_PACED, Applier
 from state.errors import StaleOwner
@@ -27,10 +28,11 @@ MOST_WAITING = 10_000
 class PacedWorker:
     """Simulates each event's duration and applies it at its finish, one transaction an event."""
 
-    def __init__(self, member: Membership, store: Store, applier: Applier, pace: Pace) -> None:
+    def __init__(self, member: Membership, store: Store, applier: Applier, relay: Relay, pace: Pace) -> None:
         self._member = member
         self._store = store
         self._applier = applier
+        self._relay = relay
         self._pace = pace
         self._waiting: dict[int, deque[Record]] = {}
         self._ends: dict[int, int] = {}
@@ -50,6 +52,7 @@ class PacedWorker:
         pacer = Pacer(orders.zero_us or 0, self._pace, self._read_ahead, lambda: orders.stopped)
         while not orders.stopped:
             record = self._next_record()
+            self._relay.turn(self._member.claims)
             if record is None:
                 note_ends(self._store, self._member, self._ends)
                 self._read_ahead(POLL_TIMEOUT_S)
@@ -67,7 +70,7 @@ class PacedWorker:
                 queue.popleft()
             if queue:
                 heads.append(queue[0])
-            elif partition not in self._ends:
+            elif partition not in self._ends and partition not in self._member.halted:
                 return None
         # What is no event takes no time, so it does not wait behind one.
         return min(heads, key=lambda head: head.event.order if head.event else -1, default=None)

@@ -13,11 +13,14 @@ from consumer.membership import Membership
 from consumer.orders import Orders
 from consumer.paced_worker import PacedWorker
 from consumer.pacing import Pace
+from consumer.relay import Relay
 from consumer.share_worker import ShareWorker
-from consumer.telling import Assigned, Failed
+from consumer.telling import Assigned, Failed, Halted
+from lanes.bad_records import OnBadRecord
 from lanes.dispatch import Dispatch
 from lanes.errors import ConvoyError
 from lanes.key import KeyChoice
+from lanes.record import Record
 from state.applying import Applier
 from state.records import Source
 from state.store import Store
@@ -37,6 +40,7 @@ class WorkerPlan:
     gate: KeyChoice
     selective: bool
     pace: Pace | None
+    on_bad_record: OnBadRecord
     verbose: int
 
 
@@ -48,11 +52,17 @@ def work_as_process(plan: WorkerPlan, pipe: Pipe) -> None:
         source = plan.source
         store = Store.open(plan.db, source.topic, source.topic_id, source.group_id)
         try:
-            applier = Applier(store, plan.run, plan.number, version_check=plan.version_check)
-            if plan.dispatch is Dispatch.SHARE:
-                _work_shared(plan, orders, store, applier)
-            else:
-                _work_in_group(plan, orders, store, applier)
+            applier = Applier(
+                store,
+                plan.run,
+                plan.number,
+                version_check=plan.version_check,
+                on_bad_record=plan.on_bad_record,
+            )
+            relay = Relay(plan.connection, store)
+            work = _work_shared if plan.dispatch is Dispatch.SHARE else _work_in_group
+            work(plan, orders, store, applier, relay)
+            relay.close()
         finally:
             store.close()
     except ConvoyError as error:
@@ -60,7 +70,7 @@ def work_as_process(plan: WorkerPlan, pipe: Pipe) -> None:
         raise SystemExit(1) from None
 
 
-def _work_in_group(plan: WorkerPlan, orders: Orders, store: Store, applier: Applier) -> None:
+def _work_in_group(plan: WorkerPlan, orders: Orders, store: Store, applier: Applier, relay: Relay) -> None:
     owner = f"run {plan.run} worker {plan.number} (process {os.getpid()})"
 
     def changed(partitions: list[int]) -> None:
@@ -68,22 +78,26 @@ def _work_in_group(plan: WorkerPlan, orders: Orders, store: Store, applier: Appl
             worker.assignment_changed()
         orders.tell(Assigned(partitions))
 
-    member = Membership(plan.connection, store, owner, changed)
+    def halted(record: Record) -> None:
+        orders.tell(Halted(record.partition, record.offset, record.reason))
+
+    on_halt = halted if plan.on_bad_record is OnBadRecord.HALT_PARTITION else None
+    member = Membership(plan.connection, store, owner, changed, on_halt)
     worker = (
-        GroupWorker(member, store, applier)
+        GroupWorker(member, store, applier, relay)
         if plan.pace is None
-        else PacedWorker(member, store, applier, plan.pace)
+        else PacedWorker(member, store, applier, relay, plan.pace)
     )
     with member:
         worker.work(orders)
 
 
-def _work_shared(plan: WorkerPlan, orders: Orders, store: Store, applier: Applier) -> None:
+def _work_shared(plan: WorkerPlan, orders: Orders, store: Store, applier: Applier, relay: Relay) -> None:
     gate = None
     if plan.gate is not KeyChoice.NONE:
         gate = Gate(plan.connection, store, plan.gate, selective=plan.selective)
     try:
-        ShareWorker(plan.connection, store, applier, gate, plan.pace).work(orders)
+        ShareWorker(plan.connection, store, applier, relay, gate, plan.pace).work(orders)
     finally:
         if gate is not None:
             gate.close()

@@ -14,7 +14,9 @@ from consumer.errors import WorkerFailed, offset_gone
 from consumer.pacing import Pace
 from consumer.process import WorkerPlan
 from consumer.share_worker import share_groups_missing
+from consumer.telling import Halted
 from consumer.watch import Progressed, Watch, watch_for
+from lanes.bad_records import OnBadRecord
 from lanes.dispatch import Dispatch
 from lanes.key import KeyChoice
 from state.records import Progress, Source, Totals
@@ -43,6 +45,7 @@ class RunPlan:
     """Simulate each event's duration with ticks of this length; None for full speed."""
     ties_seed: int | None = None
     """Draw the order of writes within a tick from this seed; None for arrival order."""
+    on_bad_record: OnBadRecord = OnBadRecord.SKIP
     verbose: int = 0
 
 
@@ -56,6 +59,8 @@ class RunResult:
     totals: Totals
     assignment: dict[int, list[int]]
     """Worker to the partitions that it had last."""
+    halted: list[Halted]
+    """Partitions that stand before a record that is no event."""
     ended: list[str]
     """Sentences about workers that ended before they were told to."""
     caught_up: bool
@@ -87,7 +92,16 @@ def consume_topic(plan: RunPlan, *, stopped: Callable[[], bool], on_progress: Pr
         finally:
             crew.stop()
         totals = store.totals(run)
-        return RunResult(run, store.source, topic.partitions, totals, assignment, crew.ended, watch.caught_up)
+        return RunResult(
+            run=run,
+            source=store.source,
+            partitions=watch.topic.partitions,
+            totals=totals,
+            assignment=assignment,
+            halted=list(crew.halted.values()),
+            ended=crew.ended,
+            caught_up=watch.caught_up and not crew.halted,
+        )
     finally:
         store.close()
 
@@ -95,7 +109,7 @@ def consume_topic(plan: RunPlan, *, stopped: Callable[[], bool], on_progress: Pr
 def allow_sharing(topics: Topics, group: str) -> None:
     """Let the group begin at the topic's first record; raises ShareGroupsMissing where there are none."""
     try:
-        topics.share_from_start(group)
+        topics.prepare_share_group(group)
     except BrokerRefused as error:
         raise share_groups_missing(str(error)) from error
 
@@ -130,6 +144,7 @@ def _worker_plans(
             gate=plan.gate,
             selective=plan.selective,
             pace=pace,
+            on_bad_record=plan.on_bad_record,
             verbose=plan.verbose,
         )
         for number in range(plan.workers)
@@ -142,7 +157,7 @@ def _until_done(plan: RunPlan, crew: Crew, watch: Watch, stopped: Callable[[], b
         crew.listen()
         if not crew.alive:
             raise WorkerFailed("; ".join(crew.ended), hint="No worker is left. Run the command again.")
-        watch.look()
+        watch.look(crew.halted)
         if plan.until_caught_up and watch.caught_up and _all_met(plan, crew):
             break
         time.sleep(LISTEN_INTERVAL_S)
@@ -164,5 +179,7 @@ def check_offsets(topic: Topic, progress: list[Progress], offsets: Mapping[int, 
         here = offsets.get(partition.partition)
         if partition.next_offset is None:
             continue
-        if here is None or not here.low <= partition.next_offset <= here.high:
+        # Between the last record and the end that was met lie markers only: they may go.
+        reached = max(partition.next_offset, partition.end_seen)
+        if here is None or reached < here.low or partition.next_offset > here.high:
             raise offset_gone(topic.name, partition.partition, partition.next_offset)

@@ -15,6 +15,7 @@ from consumer.errors import ShareGroupsMissing
 from consumer.gate import Gate
 from consumer.orders import Orders
 from consumer.pacing import Pace, Pacer
+from consumer.relay import Relay
 from consumer.telling import Holding
 from lanes.record import Record, read_record
 from state.applying import NOT_PACED, Applier
@@ -44,12 +45,21 @@ class ShareWorker:
     """
 
     def __init__(
-        self, connection: Connection, store: Store, applier: Applier, gate: Gate | None, pace: Pace | None
+        self,
+        connection: Connection,
+        store: Store,
+        applier: Applier,
+        relay: Relay,
+        gate: Gate | None,
+        pace: Pace | None,
     ) -> None:
         self._topic = store.source.topic
         self._applier = applier
+        self._relay = relay
         self._gate = gate
         self._pace = pace
+        self._with_letters: set[int] = set()
+        """Partitions of which this worker has kept dead letters."""
         self._consumer = ShareConsumer(connection.share_member(store.source.group_id))
 
     def work(self, orders: Orders) -> None:
@@ -61,6 +71,7 @@ class ShareWorker:
         try:
             self._consumer.subscribe([self._topic])
             while not orders.stopped:
+                self._relay.turn(self._with_letters)
                 for message in self._take():
                     record = record_of(message)
                     if self._pace is not None and pacer is None:
@@ -100,6 +111,8 @@ class ShareWorker:
             timing = pacer.take_time(record.event)
         if timing is None:
             return
+        if record.event is None:
+            self._with_letters.add(record.partition)
         if not self._applier.apply_shared(record, timing):
             where = (self._topic, record.partition, record.offset)
             log.info("%s[%s]@%s came again; it is applied already", *where)

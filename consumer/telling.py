@@ -18,6 +18,15 @@ class Holding:
 
 
 @dataclass(frozen=True, slots=True)
+class Halted:
+    """A partition is halted before a record that is no event."""
+
+    partition: int
+    offset: int
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
 class Failed:
     """A worker ends with an error; its facts, since an exception does not travel well."""
 
@@ -34,7 +43,7 @@ class Failed:
         return cls(str(error), error.hint, error.topic, error.partition, error.offset, error.key)
 
 
-Told = Assigned | Holding | Failed
+Told = Assigned | Holding | Halted | Failed
 
 
 @dataclass(frozen=True, slots=True)

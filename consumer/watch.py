@@ -4,7 +4,8 @@ import logging
 import time
 from abc import ABC, abstractmethod
 from collections import defaultdict, deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import replace
 
 from broker.errors import BrokerUnreachable
 from broker.reading import read_records
@@ -12,11 +13,12 @@ from broker.settings import Connection
 from broker.topics import OffsetRange, Topic, Topics
 from lanes.dispatch import Dispatch
 from state.records import Progress
-from state.store import Store
+from state.store import Store, check_source
 
 log = logging.getLogger(__name__)
 
 LOOK_INTERVAL_S = 0.2
+TOPIC_INTERVAL_S = 2.0
 BROKER_PATIENCE_S = 60.0
 
 Progressed = Callable[[int, int], None]
@@ -28,19 +30,27 @@ class Watch(ABC):
 
     def __init__(self, topics: Topics, topic: Topic, store: Store, on_progress: Progressed) -> None:
         self._topics = topics
-        self._topic = topic
+        self.topic = topic
+        """The topic as it was at the last look: partitions may be added while a run goes on."""
         self._store = store
         self._on_progress = on_progress
         self._next_look = 0.0
+        self._next_topic_look = time.monotonic() + TOPIC_INTERVAL_S
         self._answered = time.monotonic()
         self.caught_up = False
 
-    def look(self) -> None:
-        """Set `caught_up`; raises BrokerUnreachable when patience runs out."""
+    def look(self, halted: Collection[int]) -> None:
+        """Set `caught_up`, with halted partitions left out of account.
+
+        Raises BrokerUnreachable when patience runs out, TopicMissing or OtherSource when the topic is
+        deleted or made anew while we run.
+        """
         if time.monotonic() < self._next_look:
             return
         try:
-            done, total = self._measure(self._topics.offsets(self._topic))
+            self._look_at_topic()
+            offsets = self._topics.offsets(self.topic)
+            done, total = self._measure({p: here for p, here in offsets.items() if p not in halted})
         except BrokerUnreachable as error:
             if time.monotonic() - self._answered > BROKER_PATIENCE_S:
                 raise
@@ -53,8 +63,16 @@ class Watch(ABC):
 
     def records_left(self) -> int:
         """About how much is left to apply, at this moment."""
-        done, total = self._measure(self._topics.offsets(self._topic))
+        done, total = self._measure(self._topics.offsets(self.topic))
         return total - done
+
+    def _look_at_topic(self) -> None:
+        if time.monotonic() < self._next_topic_look:
+            return
+        self.topic = self._topics.get(self.topic.name)
+        source = self._store.source
+        check_source(self._store.database.path, source, replace(source, topic_id=self.topic.topic_id))
+        self._next_topic_look = time.monotonic() + TOPIC_INTERVAL_S
 
     @abstractmethod
     def _measure(self, offsets: Mapping[int, OffsetRange]) -> tuple[int, int]:
@@ -92,7 +110,7 @@ class RecordWatch(Watch):
             partition: OffsetRange(max(here.low, self._read_to.get(partition, 0)), here.high)
             for partition, here in offsets.items()
         }
-        records = read_records(self._connection, self._topic, unread)
+        records = read_records(self._connection, self.topic, unread)
         for partition, offset in [(record.partition, record.offset) for record in records]:
             self._open[partition].append(offset)
             self._records += 1

@@ -5,6 +5,7 @@ import click
 from analysis.command import analyze
 from console.entry import EXIT_CODES_HELP, run
 from consumer.command import consume
+from consumer.dead_letters_command import dead_letters
 from convoy.broker import broker
 from convoy.cost import cost
 from convoy.lesson import lesson
@@ -43,7 +44,7 @@ def convoy() -> None:
     """The group of all commands."""
 
 
-for command in (lesson, model, produce, consume, analyze, sweep, cost, where, broker, soak):
+for command in (lesson, model, produce, consume, analyze, dead_letters, sweep, cost, where, broker, soak):
     convoy.add_command(command)
 
 

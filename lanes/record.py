@@ -16,6 +16,8 @@ class Record:
     value: bytes | None
     event: Event | None
     reason: str = ""
+    parked: bool = False
+    """Nothing is wrong with it, but an earlier record of its key waits to be retried."""
     delivery: int = 1
     """Above 1 where a share group handed the record out before."""
 
@@ -25,6 +27,6 @@ def read_record(
 ) -> Record:
     """Decode a value at its position. The key decides nothing here: what counts is the event."""
     try:
-        return Record(partition, offset, key, value, decode(value), "", delivery)
+        return Record(partition, offset, key, value, decode(value), delivery=delivery)
     except BadEvent as error:
-        return Record(partition, offset, key, value, None, str(error), delivery)
+        return Record(partition, offset, key, value, None, str(error), delivery=delivery)

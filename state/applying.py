@@ -4,10 +4,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from sqlite3 import Connection
 
+from lanes.bad_records import OnBadRecord
 from lanes.event import Event, HistoryEvent, StateEvent
 from lanes.outcome import judge
 from lanes.record import Record
 from state.database import now_us
+from state.dead_letters import park, records_to_retry, resolve
 from state.errors import StaleOwner
 from state.queries import QUERIES
 from state.records import Claim, Timing
@@ -19,10 +21,19 @@ NOT_PACED = Timing()
 class Applier:
     """Applies records for one worker of one run."""
 
-    def __init__(self, store: Store, run: int, worker: int, *, version_check: bool) -> None:
+    def __init__(
+        self,
+        store: Store,
+        run: int,
+        worker: int,
+        *,
+        version_check: bool,
+        on_bad_record: OnBadRecord = OnBadRecord.SKIP,
+    ) -> None:
         self._store = store
         self._context = {"run": run, "worker": worker}
         self._version_check = version_check
+        self._park = on_bad_record is OnBadRecord.PARK_KEY
 
     def apply_owned(
         self, records: Sequence[Record], claims: Mapping[int, Claim], timing: Timing = NOT_PACED
@@ -35,7 +46,7 @@ class Applier:
         1. begin, taking the write lock
         2. fence: every claim is still the newest and its offset is the stored one
         3. read the version of each shipment, write state and history
-        4. keep dead letters
+        4. keep dead letters, and behind them the later records of a parked key
         5. write each partition's next offset: last offset + 1, whatever holes lie between
         6. commit
         """
@@ -44,8 +55,10 @@ class Applier:
         with self._store.database.transaction() as connection:  # 1, 6
             for partition in touched:  # 2
                 self._check_claim(connection, claims[partition])
-            self._write_events(connection, records, timing)  # 3
-            self._keep_dead_letters(connection, records)  # 4
+            kept = park(connection, records) if self._park else records
+            epochs = {partition: claims[partition].epoch for partition in touched}
+            self._write_events(connection, kept, epochs, timing)  # 3
+            self._keep_dead_letters(connection, kept, epochs)  # 4
             for record in records:
                 moved[record.partition] = replace(claims[record.partition], next_offset=record.offset + 1)
             connection.executemany(  # 5
@@ -62,9 +75,21 @@ class Applier:
         with self._store.database.transaction() as connection:
             if self._store.is_done(record.partition, record.offset):
                 return False
-            self._write_events(connection, [record], timing)
-            self._keep_dead_letters(connection, [record])
+            self._write_events(connection, [record], {}, timing)
+            self._keep_dead_letters(connection, [record], {})
         return True
+
+    def retry(self, partition: int, offset: int, value: bytes | None) -> list[Record]:
+        """Apply a dead letter, with another value where one is given, and what is parked behind it.
+
+        Returns the records in the order applied. What is parked follows in offset order, up to the next
+        one that is no event. Raises NoDeadLetter and BadEvent, with nothing changed.
+        """
+        with self._store.database.transaction() as connection:
+            records = records_to_retry(connection, partition, offset, value)
+            self._write_events(connection, records, {}, NOT_PACED)
+            resolve(connection, records)
+        return records
 
     def _check_claim(self, connection: Connection, claim: Claim) -> None:
         row = connection.execute(QUERIES["fence"], {"partition": claim.partition}).fetchone()
@@ -76,7 +101,13 @@ class Applier:
             reason = f"expected to go on at offset {claim.next_offset}, the database is at {next_offset}"
             raise StaleOwner(self._store.source.topic, claim.partition, reason)
 
-    def _write_events(self, connection: Connection, records: Sequence[Record], timing: Timing) -> None:
+    def _write_events(
+        self,
+        connection: Connection,
+        records: Sequence[Record],
+        epochs: Mapping[int, int],
+        timing: Timing,
+    ) -> None:
         """Judge each state event against the row as the events before it in this batch left it."""
         versions: dict[str, int | None] = {}
         rows = {}
@@ -85,7 +116,7 @@ class Applier:
             event = record.event
             if event is None:
                 continue
-            entry = self._entry(record, event, timing)
+            entry = self._entry(record, event, epochs.get(record.partition), timing)
             if isinstance(event, StateEvent):
                 shipment = event.tracking_no
                 if shipment not in versions:
@@ -108,7 +139,9 @@ class Applier:
         connection.executemany(QUERIES["put_shipment"], rows.values())
         connection.executemany(QUERIES["add_history"], history)
 
-    def _entry(self, record: Record, event: Event, timing: Timing) -> dict[str, str | int | None]:
+    def _entry(
+        self, record: Record, event: Event, epoch: int | None, timing: Timing
+    ) -> dict[str, str | int | None]:
         """The history row of an event that touches no state; a state event fills in the rest."""
         return {
             **self._context,
@@ -124,13 +157,16 @@ class Applier:
             "version_after": None,
             "backward": False,
             "skipped": False,
+            "owner_epoch": epoch,
             "delivery": record.delivery,
             "started_us": timing.started_us,
             "finished_us": timing.finished_us,
             "applied_us": now_us(),
         }
 
-    def _keep_dead_letters(self, connection: Connection, records: Sequence[Record]) -> None:
+    def _keep_dead_letters(
+        self, connection: Connection, records: Sequence[Record], epochs: Mapping[int, int]
+    ) -> None:
         letters = [
             {
                 **self._context,
@@ -139,6 +175,8 @@ class Applier:
                 "key": record.key,
                 "value": record.value,
                 "reason": record.reason,
+                "parked": record.parked,
+                "owner_epoch": epochs.get(record.partition),
                 "kept_us": now_us(),
             }
             for record in records

@@ -13,7 +13,7 @@ from state.queries import SCHEMA
 
 SCHEMA_VERSION = 1
 APPLICATION_ID = 0x434F4E56  # "CONV": tells our files from any other SQLite file
-BUSY_TIMEOUT_S = 30.0
+BUSY_TIMEOUT_S = 60.0
 OLDEST_SQLITE = (3, 37, 0)  # strict tables
 
 

@@ -23,6 +23,16 @@ class OtherSource(ConvoyError):
     """The database follows another topic, another incarnation of it, or another consumer group."""
 
 
+class NoDeadLetter(ConvoyError):
+    """There is no such dead letter to retry."""
+
+    def __init__(self, partition: int, offset: int, why: str) -> None:
+        super().__init__(
+            f"the dead letter of partition {partition} offset {offset} {why}",
+            hint="`convoy dead-letters list` shows those that wait.",
+        )
+
+
 class StaleOwner(ConvoyError):
     """A worker tried to write to a partition that has moved on without it; nothing was changed."""
 

@@ -18,7 +18,7 @@ select zero_us from run where run = ?;
 -- name: claim
 insert into progress (partition, next_offset, owner_epoch, owner) values (:partition, null, 1, :owner)
 on conflict (partition) do update set owner_epoch = owner_epoch + 1, owner = excluded.owner
-returning owner_epoch, next_offset;
+returning owner_epoch, next_offset, end_seen;
 
 -- name: fence
 select owner_epoch, next_offset from progress where partition = :partition;
@@ -36,17 +36,40 @@ on conflict (tracking_no) do update set
 -- name: add_history
 insert into history (
     partition, offset, tracking_no, line, state, version, duration, arrival_order,
-    version_before, version_after, backward, skipped, run, worker,
+    version_before, version_after, backward, skipped, run, worker, owner_epoch,
     delivery, started_us, finished_us, applied_us
 ) values (
     :partition, :offset, :tracking_no, :line, :state, :version, :duration, :arrival_order,
-    :version_before, :version_after, :backward, :skipped, :run, :worker,
+    :version_before, :version_after, :backward, :skipped, :run, :worker, :owner_epoch,
     :delivery, :started_us, :finished_us, :applied_us
 );
 
 -- name: add_dead_letter
-insert into dead_letter (partition, offset, key, value, reason, run, worker, kept_us)
-values (:partition, :offset, :key, :value, :reason, :run, :worker, :kept_us);
+insert into dead_letter (partition, offset, key, value, reason, parked, run, worker, owner_epoch, kept_us)
+values (:partition, :offset, :key, :value, :reason, :parked, :run, :worker, :owner_epoch, :kept_us);
+
+-- name: get_parking_keys
+select distinct key from dead_letter
+where partition = :partition and key is not null and resolved_us is null;
+
+-- name: get_unsent
+select partition, offset, key, value, reason from dead_letter
+where sent_us is null and partition = :partition
+order by offset limit :most;
+
+-- name: set_sent
+update dead_letter set sent_us = :sent_us where partition = :partition and offset = :offset;
+
+-- name: get_open_of_key
+select partition, offset, key, value, reason, parked from dead_letter
+where partition = :partition and key = :key and resolved_us is null order by offset;
+
+-- name: get_dead_letter
+select partition, offset, key, value, reason, parked, run, worker, owner_epoch, kept_us, sent_us, resolved_us
+from dead_letter where partition = :partition and offset = :offset;
+
+-- name: set_resolved
+update dead_letter set resolved_us = :resolved_us where partition = :partition and offset = :offset;
 
 -- name: is_done
 select exists (select 1 from history where partition = :partition and offset = :offset)
@@ -66,7 +89,8 @@ select
     (select count(*) from history where run = :run or :run is null) as in_history,
     (select count(*) from history where backward and (run = :run or :run is null)) as backward,
     (select count(*) from history where skipped and (run = :run or :run is null)) as skipped,
-    (select count(*) from dead_letter where run = :run or :run is null) as dead_letters;
+    (select count(*) from dead_letter where run = :run or :run is null) as dead_letters,
+    (select count(*) from dead_letter where parked and (run = :run or :run is null)) as parked;
 
 -- name: get_runs
 select run, started_us, workers, version_check, dispatch, gate, selective, tick_us, zero_us from run order by run;
@@ -76,10 +100,10 @@ select tracking_no, line, state, version, arrival_order from shipment order by t
 
 -- name: get_history
 select step, partition, offset, tracking_no, line, state, version, duration, arrival_order,
-       version_before, version_after, backward, skipped, run, worker,
+       version_before, version_after, backward, skipped, run, worker, owner_epoch,
        delivery, started_us, finished_us, applied_us
 from history order by step;
 
 -- name: get_dead_letters
-select partition, offset, key, value, reason, run, worker, kept_us
+select partition, offset, key, value, reason, parked, run, worker, owner_epoch, kept_us, sent_us, resolved_us
 from dead_letter order by partition, offset;

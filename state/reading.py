@@ -6,6 +6,7 @@ from pathlib import Path
 from lanes.dispatch import Dispatch
 from lanes.key import KeyChoice
 from state.database import open_for_reading
+from state.dead_letters import letter_at
 from state.errors import DatabaseError
 from state.queries import QUERIES
 from state.records import DeadLetter, HistoryRow, Progress, Run, ShipmentRow, Source, Totals
@@ -62,6 +63,10 @@ class Reading:
     def history(self) -> Iterator[HistoryRow]:
         """Every event in the order in which the table saw it."""
         return (HistoryRow(*row) for row in self._connection.execute(QUERIES["get_history"]))
+
+    def dead_letter(self, partition: int, offset: int) -> DeadLetter:
+        """The dead letter of a position; raises NoDeadLetter where there is none."""
+        return letter_at(self._connection, partition, offset)
 
     def dead_letters(self) -> Iterator[DeadLetter]:
         """Dead letters by partition and offset."""

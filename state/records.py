@@ -8,13 +8,21 @@ from lanes.key import KeyChoice
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """A worker's hold on a partition. `next_offset` is where it goes on; None: at the first record."""
+    """A worker's hold on a partition. `next_offset` is the last applied one + 1; None: nothing applied."""
 
     partition: int
     epoch: int
     next_offset: int | None
     end_noted: int = -1
-    """The end of the partition as noted last under this claim."""
+    """The end of the partition as noted last."""
+
+    @property
+    def read_from(self) -> int | None:
+        """Where to go on reading; None: at the first record.
+
+        Between the last record and an end that was met lie only markers, which retention may delete.
+        """
+        return None if self.next_offset is None else max(self.next_offset, self.end_noted)
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,12 +72,13 @@ class Progress:
 
 @dataclass(frozen=True, slots=True)
 class Totals:
-    """Counts over the whole database. `backward` includes those that were `skipped`."""
+    """Counts. `backward` includes those that were `skipped`, `dead_letters` those that are `parked`."""
 
     in_history: int
     backward: int
     skipped: int
     dead_letters: int
+    parked: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +112,7 @@ class HistoryRow:
     skipped: bool
     run: int
     worker: int
+    owner_epoch: int | None
     delivery: int
     started_us: int | None
     finished_us: int | None
@@ -110,14 +120,32 @@ class HistoryRow:
 
 
 @dataclass(frozen=True, slots=True)
-class DeadLetter:
-    """A record that is no state event, whole, with the reason."""
+class UnsentLetter:
+    """What the dead-letter topic gets of a dead letter."""
 
     partition: int
     offset: int
     key: bytes | None
     value: bytes | None
     reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class DeadLetter:
+    """A record that was not applied, whole, with the reason. Times are microseconds since 1970."""
+
+    partition: int
+    offset: int
+    key: bytes | None
+    value: bytes | None
+    reason: str
+    parked: int
+    """1 where nothing is wrong with it but that it waits behind a bad record of its key."""
     run: int
     worker: int
+    owner_epoch: int | None
     kept_us: int
+    sent_us: int | None
+    """When the dead-letter topic acknowledged it."""
+    resolved_us: int | None
+    """When a retry applied it; it is in the history from then on."""

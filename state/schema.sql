@@ -56,6 +56,7 @@ create table history (
     skipped        integer not null check (skipped in (0, 1)),
     run            integer not null references run,
     worker         integer not null,
+    owner_epoch    integer,                  -- null: share dispatch, where nobody owns a partition
     delivery       integer not null,         -- 1: the first time that the broker handed it out
     started_us     integer,                  -- when paced work on it began and was done,
     finished_us    integer,                  --   in microseconds since 1970; null: not paced
@@ -63,15 +64,22 @@ create table history (
     unique (partition, offset)               -- a second delivery has no second place to go
 ) strict;
 
--- Records that are no state event, kept whole with the reason.
+-- Records that were not applied, kept whole with the reason. Also the outbox of <topic>.dead-letter.
 create table dead_letter (
-    partition integer not null,
-    offset    integer not null,
-    key       blob,
-    value     blob,
-    reason    text    not null,
-    run       integer not null references run,
-    worker    integer not null,
-    kept_us   integer not null,              -- microseconds since 1970
+    partition   integer not null,
+    offset      integer not null,
+    key         blob,
+    value       blob,
+    reason      text    not null,
+    parked      integer not null check (parked in (0, 1)),  -- no fault of its own: waits behind another
+    run         integer not null references run,
+    worker      integer not null,
+    owner_epoch integer,                     -- null: share dispatch, where nobody owns a partition
+    kept_us     integer not null,            -- microseconds since 1970
+    sent_us     integer,                     -- acknowledged by <topic>.dead-letter; null: not yet
+    resolved_us integer,                     -- applied by a retry, so it is in the history too; null: not yet
     primary key (partition, offset)
 ) strict;
+
+create index dead_letter_unsent on dead_letter (partition, offset) where sent_us is null;
+create index dead_letter_open on dead_letter (partition, key, offset) where resolved_us is null;

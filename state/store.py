@@ -10,7 +10,7 @@ from lanes.key import KeyChoice
 from state.database import BUSY_TIMEOUT_S, Database, now_us, open_database
 from state.errors import OtherSource
 from state.queries import QUERIES
-from state.records import Claim, Progress, Source, Totals
+from state.records import Claim, Progress, Source, Totals, UnsentLetter
 
 
 class Store:
@@ -99,10 +99,10 @@ class Store:
         claims = {}
         with self._database.transaction() as connection:
             for partition in partitions:
-                epoch, next_offset = connection.execute(
+                epoch, next_offset, end_seen = connection.execute(
                     QUERIES["claim"], {"partition": partition, "owner": owner}
                 ).fetchone()
-                claims[partition] = Claim(partition, epoch, next_offset)
+                claims[partition] = Claim(partition, epoch, next_offset, end_seen)
         return claims
 
     def note_end(self, claim: Claim, end: int) -> Claim:
@@ -120,6 +120,17 @@ class Store:
     def progress(self) -> list[Progress]:
         """Each partition's progress."""
         return [Progress(*row) for row in self._connection.execute(QUERIES["get_progress"])]
+
+    def unsent_dead_letters(self, partition: int, most: int) -> list[UnsentLetter]:
+        """Dead letters of a partition that its dead-letter topic has not acknowledged, by offset."""
+        place = {"partition": partition, "most": most}
+        return [UnsentLetter(*row) for row in self._connection.execute(QUERIES["get_unsent"], place)]
+
+    def mark_sent(self, partition: int, offset: int) -> None:
+        """Note that the dead-letter topic has acknowledged a dead letter."""
+        with self._database.transaction() as connection:
+            place = {"partition": partition, "offset": offset, "sent_us": now_us()}
+            connection.execute(QUERIES["set_sent"], place)
 
     def is_done(self, partition: int, offset: int) -> bool:
         """Whether a record is in the history or among the dead letters."""

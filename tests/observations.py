@@ -49,6 +49,7 @@ class Scene:
     ) -> None:
         self.run = Run(1, TIME_US, workers, version_check, dispatch, gate, selective, tick_us, zero_us)
         self.partitions = partitions
+        self.epoch = 1 if dispatch is Dispatch.GROUP else None
         self.records: list[Record] = []
         self.history: list[HistoryRow] = []
         self.letters: list[DeadLetter] = []
@@ -85,6 +86,7 @@ class Scene:
             skipped=False,
             run=self.run.run,
             worker=0,
+            owner_epoch=self.epoch,
             delivery=record.delivery,
             started_us=None,
             finished_us=None,
@@ -114,11 +116,23 @@ class Scene:
             skipped=skipped,
         )
 
-    def keep(self, record: Record) -> None:
+    def keep(self, record: Record, **changes: Any) -> None:
         """A dead letter, and the partition's progress behind it."""
-        reason = record.reason or "no event"
-        where = (record.partition, record.offset, record.key, record.value)
-        self.letters.append(DeadLetter(*where, reason, self.run.run, 0, TIME_US))
+        letter = DeadLetter(
+            partition=record.partition,
+            offset=record.offset,
+            key=record.key,
+            value=record.value,
+            reason=record.reason or "no event",
+            parked=0,
+            run=self.run.run,
+            worker=0,
+            owner_epoch=self.epoch,
+            kept_us=TIME_US,
+            sent_us=None,
+            resolved_us=None,
+        )
+        self.letters.append(replace(letter, **changes))
         self._pass(record)
 
     def _pass(self, record: Record) -> None:

@@ -12,10 +12,12 @@ from pathlib import Path
 from typing import Any
 
 from brokers import BrokerUnderTest, wait_until
-from confluent_kafka import Producer
+from confluent_kafka import Producer, TopicPartition
+from confluent_kafka.admin import AdminClient
 
 from analysis.observation import observe
 from analysis.report import Report, as_object
+from broker.reading import read_records
 from broker.settings import Connection
 from broker.topics import Topic, Topics
 from consumer.run import RunPlan, RunResult, consume_topic
@@ -23,6 +25,7 @@ from lanes.event import StateEvent, encode
 from lanes.key import KeyChoice
 from lanes.lesson import lesson_events
 from lanes.partitioner import Partitioner
+from lanes.record import Record
 from producer.produce import Production, produce_events
 
 RUN_DEADLINE_S = 60.0
@@ -114,6 +117,12 @@ class Trial:
         wait_until(lambda: topics.find(self.topic_name) is None, "the topic is gone")
         return self.make_topic(partitions)
 
+    def delete_records_before(self, offset: int) -> None:
+        """Let partition 0 begin at an offset, as retention does."""
+        admin = AdminClient(self.connection.client())
+        place = TopicPartition(self.topic_name, 0, offset)
+        admin.delete_records([place])[place].result(10)
+
     def produce(
         self,
         events: Sequence[StateEvent] | None = None,
@@ -161,6 +170,12 @@ class Trial:
             yield running
         finally:
             running.let_go()
+
+    def records(self) -> list[Record]:
+        """Every record of the topic, by partition and offset."""
+        topic = self.topic
+        found = read_records(self.connection, topic, self.topics.offsets(topic))
+        return sorted(found, key=lambda record: (record.partition, record.offset))
 
     def report(self) -> Report:
         """The analysis."""

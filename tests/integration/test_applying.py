@@ -1,19 +1,15 @@
 """Topic to table: each event once, and in its partition's order."""
 
 import pytest
+from marks import dispatches, keys
+from trial import Trial
 
 from lanes.dispatch import Dispatch
 from lanes.key import KeyChoice
 from lanes.lesson import lesson_events
 from lanes.outcome import expected_states
-from trial import Trial
 
 EXPECTED = {shipment: state.value for shipment, state in expected_states(lesson_events()).items()}
-
-dispatches = pytest.mark.parametrize(
-    "dispatch", [Dispatch.GROUP, pytest.param(Dispatch.SHARE, marks=pytest.mark.real_broker)]
-)
-keys = pytest.mark.parametrize("key", list(KeyChoice))
 
 
 @keys

@@ -21,9 +21,8 @@ class Writer:
 
     def __init__(self, path: Path) -> None:
         self.store = Store.open(path, "shipments", "id-1", "workers", busy_timeout_s=0)
-        self.applier = Applier(
-            self.store, self.store.start_run(1, version_check=False), 0, version_check=False
-        )
+        run = self.store.start_run(1, version_check=False)
+        self.applier = Applier(self.store, run, 0, version_check=False)
         self.claims: dict[int, Claim] = self.store.claim([0], "worker 0")
         self.written = 0
 
@@ -130,7 +129,8 @@ def test_a_database_that_follows_nothing_yet_is_refused(path: Path) -> None:
     assert str(refused.value) == f"{path} is empty: no run has started on it"
 
 
-def test_a_closed_reading_reads_no_more(path: Path, writer: Writer) -> None:
+@pytest.mark.usefixtures("writer")
+def test_a_closed_reading_reads_no_more(path: Path) -> None:
     with Reading(path) as reading:
         pass
     with pytest.raises(sqlite3.ProgrammingError):
