@@ -11,7 +11,7 @@ from multiprocessing.context import ForkServerContext, SpawnContext
 from multiprocessing.process import BaseProcess
 
 from consumer.errors import WorkerFailed
-from consumer.process import WorkerPlan, work_as_process
+from consumer.process import Work, WorkerPlan, work_as_process
 from consumer.telling import Assigned, CrewmateGone, Failed, Halted, Holding, Order, Stop, Told
 
 log = logging.getLogger(__name__)
@@ -40,13 +40,13 @@ class Crew:
     ended: list[str] = field(default_factory=list)
     """Sentences about workers that ended before they were told to."""
 
-    def start(self, plans: Sequence[WorkerPlan]) -> None:
-        """Start one process a plan."""
+    def start(self, plans: Sequence[WorkerPlan], work: Work = work_as_process) -> None:
+        """Start one process a plan; `work` is what each of them runs."""
         context = _process_context()
         for plan in plans:
             ours, theirs = context.Pipe()
             name = f"convoy-worker-{plan.number}"
-            process = context.Process(target=work_as_process, args=(plan, theirs), name=name, daemon=True)
+            process = context.Process(target=work, args=(plan, theirs), name=name, daemon=True)
             process.start()
             theirs.close()
             self._members.append(_Member(plan.number, process, ours))

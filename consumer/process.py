@@ -1,6 +1,7 @@
 """A worker as a process of its own: what it is started with, which kind it is, and how it ends."""
 
 import os
+from collections.abc import Callable
 from dataclasses import dataclass
 from multiprocessing.connection import Connection as Pipe
 from pathlib import Path
@@ -42,6 +43,10 @@ class WorkerPlan:
     pace: Pace | None
     on_bad_record: OnBadRecord
     verbose: int
+
+
+Work = Callable[[WorkerPlan, Pipe], None]
+"""What a worker process runs; at the top level of a module, so that a new process finds it."""
 
 
 def work_as_process(plan: WorkerPlan, pipe: Pipe) -> None:

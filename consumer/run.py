@@ -12,7 +12,7 @@ from consumer.barrier import Barrier
 from consumer.crew import Crew
 from consumer.errors import WorkerFailed, offset_gone
 from consumer.pacing import Pace
-from consumer.process import WorkerPlan
+from consumer.process import Work, WorkerPlan, work_as_process
 from consumer.share_worker import share_groups_missing
 from consumer.telling import Halted
 from consumer.watch import Progressed, Watch, watch_for
@@ -66,11 +66,18 @@ class RunResult:
     caught_up: bool
 
 
-def consume_topic(plan: RunPlan, *, stopped: Callable[[], bool], on_progress: Progressed) -> RunResult:
+def consume_topic(
+    plan: RunPlan,
+    *,
+    stopped: Callable[[], bool],
+    on_progress: Progressed,
+    work: Work = work_as_process,
+) -> RunResult:
     """Run workers until `stopped`, or until every partition is applied to its end.
 
-    Raises BrokerUnreachable, TopicMissing, OtherSource, OffsetGone and DatabaseError before anything is
-    started, WorkerFailed when a worker gave up or none is left.
+    `work` is what each worker process runs. Raises BrokerUnreachable, TopicMissing, OtherSource,
+    OffsetGone and DatabaseError before anything is started, WorkerFailed when a worker gave up or none is
+    left.
     """
     topics = Topics(plan.connection)
     topic = topics.get(plan.topic)
@@ -84,7 +91,7 @@ def consume_topic(plan: RunPlan, *, stopped: Callable[[], bool], on_progress: Pr
         watch = watch_for(plan.dispatch, plan.connection, topics, topic, store, on_progress)
         crew = Crew()
         try:
-            crew.start(_worker_plans(plan, store.source, run, offsets))
+            crew.start(_worker_plans(plan, store.source, run, offsets), work)
             if plan.tick_us is not None:
                 barrier = Barrier(crew, store, run, plan.workers, topic, plan.dispatch, watch.records_left())
                 barrier.start_when_ready(stopped)

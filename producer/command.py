@@ -1,7 +1,6 @@
 """The command `convoy produce`: a file of events, or the lesson's, to a topic."""
 
 import random
-import signal
 from collections import defaultdict
 from collections.abc import Sequence
 from pathlib import Path
@@ -22,6 +21,7 @@ from console.options import (
 )
 from console.output import note, print_json, print_table, set_up_logging
 from console.progress import progress_bar
+from console.signals import stop_on_signals
 from lanes.event import Event
 from lanes.key import KeyChoice, look_alikes
 from lanes.lesson import lesson_events
@@ -103,7 +103,7 @@ def produce(
     if choice is KeyChoice.NONE:
         note(f"Records carry no key; they are dealt over {found.partitions} partitions by seed {seed}.")
     warn_of_keys(events, choice)
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    stopped = stop_on_signals()
     with progress_bar("events acknowledged", len(events)) as advance:
         production = produce_events(
             events,
@@ -114,6 +114,7 @@ def produce(
             selective=selective,
             seed=seed,
             one_record_batches=one_record_batches,
+            stopped=stopped,
             on_progress=advance,
         )
     for moved, where in production.moved().items():

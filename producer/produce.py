@@ -22,6 +22,9 @@ FLUSH_TIMEOUT_S = 70.0
 
 INTERRUPTED_FLUSH_TIMEOUT_S = 10.0
 
+POLL_TIMEOUT_S = 0.1
+"""How long it may take until a signal to stop is noticed."""
+
 LEFT_TO_PARTITIONER = -1
 
 
@@ -77,8 +80,11 @@ class _Sender:
         self.waiting: set[int] = set()
         """Arrival orders handed to the client and not yet reported."""
 
-    def send(self, event: Event) -> None:
-        """Hand an event to the client; waits while its queue is full. Records a refusal as a failure."""
+    def send(self, event: Event, stopped: Callable[[], bool]) -> bool:
+        """Hand an event to the client; waits while its queue is full. Records a refusal as a failure.
+
+        False where it was told to stop before the event was handed over.
+        """
         key = self._production.key_of(event)
         value = encode(event)
         # Without a key, dealt one by one, so that a small free run cannot look ordered by accident.
@@ -98,7 +104,9 @@ class _Sender:
                     on_delivery=partial(self._report, event, key, len(value)),
                 )
             except BufferError:
-                self._producer.poll(0.1)
+                self._producer.poll(POLL_TIMEOUT_S)
+                if stopped():
+                    return False
                 if time.monotonic() < deadline:
                     continue
                 self._fail(event, key, len(value), "the client's queue stayed full")
@@ -108,6 +116,7 @@ class _Sender:
                 self.waiting.add(event.order)
             break
         self._producer.poll(0)
+        return True
 
     def _report(
         self, event: Event, key: str | None, size: int, error: KafkaError | None, message: Message
@@ -128,14 +137,19 @@ class _Sender:
     def _fail(self, event: Event, key: str | None, size: int, reason: str) -> None:
         self._production.failures.append(Failure(event.order, key, size, reason))
 
-    def flush(self, timeout_s: float) -> None:
-        """Wait for the reports of all records handed over."""
-        self._producer.flush(timeout_s)
+    def flush(self, stopped: Callable[[], bool]) -> None:
+        """Wait for the reports of all records handed over, not so long when told to stop."""
+        begun = time.monotonic()
+        while self._producer.flush(POLL_TIMEOUT_S):
+            limit_s = INTERRUPTED_FLUSH_TIMEOUT_S if stopped() else FLUSH_TIMEOUT_S
+            if time.monotonic() - begun > limit_s:
+                break
 
 
 def _reason(error: KafkaError) -> str:
     if error.code() == KafkaError.MSG_SIZE_TOO_LARGE:
-        return "larger than the topic or the client takes (message.max.bytes)"
+        # The broker refuses whole batches, and says so of each record in one.
+        return "it, or its batch, is larger than the topic or the client takes (message.max.bytes)"
     return f"{error.str()} ({error.name()})"
 
 
@@ -149,6 +163,7 @@ def produce_events(
     selective: bool = False,
     seed: int = 0,
     one_record_batches: bool = False,
+    stopped: Callable[[], bool] = lambda: False,
     on_progress: Callable[[int], None] = lambda _delivered: None,
 ) -> Production:
     """Write events in the order given and wait for every delivery report.
@@ -156,25 +171,22 @@ def produce_events(
     Records of one partition keep that order. `seed` deals records without a key over the partitions, one
     by one; with `selective`, history events have none. `on_progress` is told the number acknowledged so
     far. Stops at the first refusal; raises DeliveryFailed unless everything handed over was acknowledged.
-    On KeyboardInterrupt it flushes and returns with `interrupted` set and the orders not acknowledged.
+    Once `stopped` it hands over no more and returns with `interrupted` set and the orders not acknowledged.
+    It is asked between two steps: an exception in the middle of one would leave an event uncounted.
     """
     production = Production(topic, key, partitioner, len(events), selective)
     sender = _Sender(connection, production, seed, one_record_batches=one_record_batches)
     sent = 0
-    try:
-        for event in events:
-            if production.failures:
-                break
-            sender.send(event)
-            sent += 1
-            on_progress(production.delivered)
-        sender.flush(FLUSH_TIMEOUT_S)
-    except KeyboardInterrupt:
-        production.interrupted = True
-        sender.flush(INTERRUPTED_FLUSH_TIMEOUT_S)
-        production.unsent = sorted(sender.waiting | {event.order for event in events[sent:]})
+    for event in events:
+        if production.failures or stopped() or not sender.send(event, stopped):
+            break
+        sent += 1
+        on_progress(production.delivered)
+    sender.flush(stopped)
     on_progress(production.delivered)
-    if production.interrupted:
+    if stopped() and not production.failures:
+        production.unsent = sorted(sender.waiting | {event.order for event in events[sent:]})
+        production.interrupted = bool(production.unsent)
         return production
     for event in events:
         if event.order in sender.waiting:
