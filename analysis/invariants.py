@@ -5,7 +5,7 @@ means that it holds.
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 from analysis.findings import Findings, Position, reached
@@ -14,7 +14,7 @@ from lanes.dispatch import Dispatch
 from lanes.event import StateEvent
 from lanes.key import KeyChoice
 from lanes.outcome import judge
-from state.records import DeadLetter, HistoryRow
+from state.records import Claimed, DeadLetter, HistoryRow
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,9 +102,13 @@ def in_offset_order(evidence: Evidence) -> list[str]:
 
 
 def no_stale_owner(evidence: Evidence) -> list[str]:
-    """Owner epochs never fall in the order applied, nor exceed the partition's own."""
+    """Owner epochs never fall in the order applied, nor exceed the partition's own, nor outlive a claim."""
     newest: dict[int, int] = {}
-    against = []
+    against = [
+        f"{_at((row.partition, row.offset))} was written under epoch {row.owner_epoch}, "
+        f"after epoch {claim.owner_epoch} was given"
+        for row, claim in written_too_late(evidence.seen)
+    ]
     for row in _owned(evidence.seen.history):
         epoch = row.owner_epoch or 0
         progress = evidence.seen.progress.get(row.partition)
@@ -117,6 +121,17 @@ def no_stale_owner(evidence: Evidence) -> list[str]:
             against.append(f"{_at((row.partition, row.offset))} was written under epoch {epoch}, never given")
         newest[row.partition] = max(epoch, newest.get(row.partition, 0))
     return against
+
+
+def written_too_late(seen: Observation) -> Iterator[tuple[HistoryRow, Claimed]]:
+    """History rows of an owner whose partition was claimed by a newer one before, with that claim."""
+    next_claim = {
+        (claim.partition, claim.owner_epoch - 1): claim for claim in seen.claims if claim.owner_epoch > 1
+    }
+    for row in _owned(seen.history):
+        claim = next_claim.get((row.partition, row.owner_epoch or 0))
+        if claim is not None and row.step > claim.after_step:
+            yield row, claim
 
 
 def rows_fit_history(evidence: Evidence) -> list[str]:

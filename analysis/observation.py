@@ -1,7 +1,7 @@
 """What can be seen from outside: the topic, the group's offsets and the database, at one moment."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from broker.reading import read_records
@@ -9,7 +9,7 @@ from broker.settings import Connection
 from broker.topics import OffsetRange, Topic, Topics
 from lanes.record import Record
 from state.reading import Reading
-from state.records import DeadLetter, HistoryRow, Progress, Run, ShipmentRow, Source
+from state.records import Claimed, DeadLetter, HistoryRow, Progress, Run, ShipmentRow, Source
 from state.store import check_source
 
 
@@ -30,6 +30,8 @@ class Observation:
     history: list[HistoryRow]
     """In the order in which the table saw the events."""
     dead_letters: list[DeadLetter]
+    claims: list[Claimed] = field(default_factory=list)
+    """Every claim on a partition, by partition and epoch."""
 
 
 def observe(
@@ -49,6 +51,7 @@ def observe(
         dead_letters = list(reading.dead_letters())
         shipments = list(reading.shipments())
         runs = reading.runs()
+        claims = reading.claims()
         source = reading.source
     topics = Topics(connection)
     topic = topics.get(topic_name or source.topic)
@@ -65,6 +68,7 @@ def observe(
         shipments=shipments,
         history=history,
         dead_letters=dead_letters,
+        claims=claims,
     )
 
 

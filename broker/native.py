@@ -10,6 +10,7 @@ import sys
 import tempfile
 import time
 import uuid
+from collections.abc import Mapping
 from contextlib import ExitStack
 from pathlib import Path
 from types import TracebackType
@@ -105,16 +106,23 @@ class NativeBroker:
     """One Kafka node for the length of a `with` block.
 
     `directory` keeps its configuration, data and log, and may hold the data of an earlier run; without one
-    it is a temporary directory, removed at the end. `port` None means any free port. On Linux the broker
-    ends with the thread that entered the block, however that ends.
+    it is a temporary directory, removed at the end. `port` None means any free port. `settings` are lines of
+    Kafka's own configuration, on top of ours. On Linux the broker ends with the thread that started it,
+    however that ends.
 
     Entering raises BrokerDidNotStart, or JarsUnavailable where Maven cannot bring the jars.
     """
 
     kind: Kind = "native"
 
-    def __init__(self, directory: Path | None = None, port: int | None = None) -> None:
+    def __init__(
+        self,
+        directory: Path | None = None,
+        port: int | None = None,
+        settings: Mapping[str, str] | None = None,
+    ) -> None:
         self.bootstrap_servers = ""
+        self._settings = settings or {}
         self._wanted_directory = directory
         self._wanted_port = port
         self._undo = ExitStack()
@@ -123,14 +131,26 @@ class NativeBroker:
         lack, java_path = why_not_native(), _java_path()
         if lack is not None or java_path is None:
             raise BrokerDidNotStart(f"Kafka cannot run here: {lack}", hint="Try the embedded broker.")
-        java = [java_path, *JVM_OPTIONS, "-cp", f"{fetch_jars()}{os.sep}*"]
+        self._java = [java_path, *JVM_OPTIONS, "-cp", f"{fetch_jars()}{os.sep}*"]
         with ExitStack() as undo:
             self.directory = self._wanted_directory or _temporary_directory(undo)
-            self._process = self._start(java)
-            undo.callback(_stop, self._process)
+            self._process = self._start(self._java)
+            undo.callback(lambda: _stop(self._process))
             self._wait_until_ready()
             self._undo = undo.pop_all()
         return self
+
+    def end(self, *, kill: bool = False) -> None:
+        """End the broker inside the block, in order or by SIGKILL; returns when its process is gone."""
+        if kill:
+            self._process.kill()
+        _stop(self._process)
+
+    def start_again(self) -> None:
+        """Start it at its address and on its data, after `end`; raises BrokerDidNotStart."""
+        self._wanted_port = int(self.bootstrap_servers.rpartition(":")[2])
+        self._process = self._start(self._java)
+        self._wait_until_ready()
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
@@ -151,6 +171,7 @@ class NativeBroker:
         port, controller_port = _choose_ports(self._wanted_port)
         self.bootstrap_servers = f"127.0.0.1:{port}"
         configuration = CONFIGURATION.format(port=port, controller_port=controller_port)
+        configuration += "".join(f"{name}={value}\n" for name, value in self._settings.items())
         try:
             self.directory.mkdir(parents=True, exist_ok=True)
             (self.directory / "server.properties").write_text(configuration)

@@ -61,7 +61,13 @@ SHARE: Settings = {
 ONE_RECORD_BATCHES: Settings = {"batch.num.messages": 1, "linger.ms": 0}
 """A share group hands out whole batches; only records alone in theirs go one by one."""
 
-DECIDED = {*PRODUCER, *CONSUMER, *SHARE, "partitioner", "group.id", "partition.assignment.strategy"} - {
+MEMBERSHIP = {"group.protocol", "partition.assignment.strategy"}
+"""How a group deals out its partitions, where a --config file says so; members alone are told."""
+
+BROKER_DECIDES = {"session.timeout.ms", "heartbeat.interval.ms", "partition.assignment.strategy"}
+"""Under `group.protocol=consumer` these are the broker's; a client that sets them is refused."""
+
+DECIDED = {*PRODUCER, *CONSUMER, *SHARE, "partitioner", "group.id"} - {
     "delivery.timeout.ms",
     "linger.ms",
     "fetch.queue.backoff.ms",
@@ -78,7 +84,8 @@ class Connection:
 
     def client(self) -> Settings:
         """What every client starts from."""
-        return {**self.properties, "bootstrap.servers": self.bootstrap_servers, "log_level": 2}
+        common = {name: value for name, value in self.properties.items() if name not in MEMBERSHIP}
+        return {**common, "bootstrap.servers": self.bootstrap_servers, "log_level": 2}
 
     def producer(self, partitioner: Partitioner, *, one_record_batches: bool = False) -> Settings:
         """Settings of a producer."""
@@ -91,7 +98,21 @@ class Connection:
 
     def group_member(self, group: str) -> Settings:
         """Settings of a worker in a consumer group."""
-        return {**CONSUMER, **GROUP, **self.client(), "group.id": group}
+        dealt = {name: self.properties[name] for name in MEMBERSHIP & self.properties.keys()}
+        settings: Settings = {**CONSUMER, **GROUP, **self.client(), **dealt, "group.id": group}
+        if self._is_broker_led:
+            return {name: value for name, value in settings.items() if name not in BROKER_DECIDES}
+        return settings
+
+    @property
+    def deals_incrementally(self) -> bool:
+        """Whether a rebalance moves single partitions and leaves a member the others."""
+        strategy = self.properties.get("partition.assignment.strategy", "")
+        return self._is_broker_led or "cooperative" in strategy
+
+    @property
+    def _is_broker_led(self) -> bool:
+        return self.properties.get("group.protocol") == "consumer"
 
     def share_member(self, group: str) -> Settings:
         """Settings of a worker in a share group."""

@@ -25,6 +25,7 @@ Exit codes:
 
 def run(command: click.Command, name: str) -> NoReturn:
     """Run a command as the process: its result on stdout, every error as text on stderr."""
+    stdout = sys.stdout
     try:
         code = command.main(prog_name=name, standalone_mode=False)
     except click.ClickException as error:
@@ -37,8 +38,9 @@ def run(command: click.Command, name: str) -> NoReturn:
         click.echo("Interrupted.", err=True)
         code = EXIT_INTERRUPTED
     except SystemExit as exit_asked:
-        # What rich does when the reader of our stdout (`| head`) has what it wanted.
-        if not isinstance(exit_asked.__context__, BrokenPipeError):
+        # Both ask for exit code 1 when the reader of our stdout (`| head`) has what it wanted: rich from
+        # inside its handler, click after it put another stdout in place.
+        if sys.stdout is stdout and not isinstance(exit_asked.__context__, BrokenPipeError):
             raise
         code = 0
     sys.exit(code if isinstance(code, int) else 0)

@@ -63,6 +63,22 @@ partitioner_option: Decorator = click.option(
 )
 
 
+events_file_option: Decorator = click.option(
+    "--file",
+    "path",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="Events, .jsonl or .csv.  [default: the lesson's 20 events]",
+)
+
+live_tick_option: Decorator = click.option(
+    "--tick-ms", type=click.IntRange(20, 10_000), default=100, show_default=True, help="Length of a tick."
+)
+
+live_seed_option: Decorator = click.option(
+    "--seed", default=7, show_default=True, help="Deals records without a key over partitions."
+)
+
+
 class NumberList(click.ParamType[list[int]]):
     """Whole numbers of at least 1, separated by commas: `3,6,12`."""
 

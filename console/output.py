@@ -44,7 +44,7 @@ def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[obje
     for row in rows:
         table.add_row(*(Text(str(cell)) for cell in row))
     console = stdout()
-    console.print(title, style="bold", markup=False)
+    console.print(Text(title, style="bold"))
     console.print(table)
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from broker.topics import Topic
 from consumer.crew import Crew
-from consumer.errors import RunStalled
+from consumer.errors import RunStalled, WorkerFailed
 from consumer.telling import Go
 from lanes.dispatch import Dispatch
 from state.database import now_us
@@ -36,11 +36,18 @@ class Barrier:
     records: int
 
     def start_when_ready(self, stopped: Callable[[], bool]) -> None:
-        """Set tick 0 in the database and tell every worker; raises RunStalled at the deadline."""
+        """Set tick 0 in the database and tell every worker.
+
+        Raises RunStalled at the deadline, and WorkerFailed as soon as a worker is gone: with fewer than
+        asked for it would be another run.
+        """
         deadline = time.monotonic() + READY_TIMEOUT_S
         ready_since: float | None = None
         while not stopped():
             self.crew.listen()
+            if self.crew.ended:
+                hint = "The run had not begun: nothing was applied. Run the command again."
+                raise WorkerFailed("; ".join(self.crew.ended), hint=hint)
             if not self._ready():
                 ready_since = None
             elif ready_since is None:

@@ -43,6 +43,7 @@ class Membership:
         """Partition to the offset after the last record given out."""
         self.halted: set[int] = set()
         """Partitions of which nothing more is given out: a record that is no event comes next."""
+        self._incremental = connection.deals_incrementally
         self._consumer = Consumer(connection.group_member(store.source.group_id))
 
     def __enter__(self) -> "Membership":
@@ -66,8 +67,16 @@ class Membership:
         first = self._consumer.poll(timeout_s)
         if first is None:
             return [], {}
+        claim = self._claim_of(first)
         rest = self._consumer.consume(most - 1, timeout=0) if most > 1 else []
-        return self._sorted_out([first, *rest])
+        # Dealt out anew in between, its partition is read again from the database's offset: to keep this
+        # one would be to pass those before it that were given out and not applied.
+        kept = [first] if self._claim_of(first) is claim else []
+        return self._sorted_out([*kept, *rest])
+
+    def _claim_of(self, message: Message) -> Claim | None:
+        partition = message.partition()
+        return None if partition is None else self.claims.get(partition)
 
     def _sorted_out(self, messages: Sequence[Message]) -> tuple[list[Record], dict[int, int]]:
         records = []
@@ -115,8 +124,7 @@ class Membership:
 
         A partition that is ours no more leaves with the next poll.
         """
-        self._claim(sorted(self.claims))
-        for claim in self.claims.values():
+        for claim in self._claim(sorted(self.claims)):
             self._consumer.seek(self._position(claim))
 
     def pause(self) -> None:
@@ -127,25 +135,32 @@ class Membership:
         """Take records again."""
         self._consumer.resume(self._consumer.assignment())
 
-    def _claim(self, partitions: list[int]) -> None:
-        self.claims = self._store.claim(partitions, self._owner)
-        self.halted = set()
-        self._given = {p: claim.read_from or 0 for p, claim in self.claims.items()}
+    def _claim(self, partitions: list[int]) -> list[Claim]:
+        claims = self._store.claim(partitions, self._owner)
+        self.claims.update(claims)
+        self.halted -= claims.keys()
+        self._given.update({p: claim.read_from or 0 for p, claim in claims.items()})
+        return list(claims.values())
 
     def _assigned(self, consumer: Consumer, partitions: list[TopicPartition]) -> None:
-        numbers = sorted(tp.partition for tp in partitions)
-        self._claim(numbers)
-        for claim in self.claims.values():
+        """Claim what was dealt to us: all, or in an incremental group what is new."""
+        claims = self._claim(sorted(tp.partition for tp in partitions))
+        for claim in claims:
             log.info("%s[%s] is ours from offset %s", self._topic, claim.partition, claim.next_offset)
-        consumer.assign([self._position(claim) for claim in self.claims.values()])
-        self._on_change(numbers)
+        assign = consumer.incremental_assign if self._incremental else consumer.assign
+        assign([self._position(claim) for claim in claims])
+        self._on_change(sorted(self.claims))
 
     def _revoked(self, consumer: Consumer, partitions: list[TopicPartition]) -> None:
         for tp in partitions:
             log.info("%s[%s] goes", self._topic, tp.partition)
-        self.claims = {}
-        consumer.unassign()
-        self._on_change([])
+            self.claims.pop(tp.partition, None)
+        if self._incremental:
+            consumer.incremental_unassign(partitions)
+        else:
+            self.claims = {}
+            consumer.unassign()
+        self._on_change(sorted(self.claims))
 
     def _position(self, claim: Claim) -> TopicPartition:
         # Where nothing was applied yet: the first record that the log still has.

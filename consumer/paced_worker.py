@@ -6,6 +6,7 @@ owns and takes, among their heads, the event of the lowest arrival order.
 
 import logging
 from collections import deque
+from collections.abc import Collection
 
 from consumer.group_worker import note_ends
 from consumer.membership import Membership
@@ -39,11 +40,10 @@ class PacedWorker:
         """Partition to its end, once everything before it was read."""
         self._paused = False
 
-    def assignment_changed(self) -> None:
-        """Forget what was read ahead: it comes again from the database's offset."""
-        self._waiting = {}
-        self._ends = {}
-        self._paused = False
+    def forget_all_but(self, owned: Collection[int]) -> None:
+        """Forget what was read ahead of other partitions: it comes again from the database's offset."""
+        self._waiting = {p: records for p, records in self._waiting.items() if p in owned}
+        self._ends = {p: end for p, end in self._ends.items() if p in owned}
 
     def work(self, orders: Orders) -> None:
         """Wait for the start, then work until told to stop."""
@@ -54,7 +54,7 @@ class PacedWorker:
             record = self._next_record()
             self._relay.turn(self._member.claims)
             if record is None:
-                note_ends(self._store, self._member, self._ends)
+                note_ends(self._store, self._member, self._ends_behind_nothing())
                 self._read_ahead(POLL_TIMEOUT_S)
                 continue
             timing = NOT_PACED if record.event is None else pacer.take_time(record.event)
@@ -74,6 +74,10 @@ class PacedWorker:
                 return None
         # What is no event takes no time, so it does not wait behind one.
         return min(heads, key=lambda head: head.event.order if head.event else -1, default=None)
+
+    def _ends_behind_nothing(self) -> dict[int, int]:
+        """The ends of partitions of which nothing waits. The others' ends are read, not reached."""
+        return {partition: end for partition, end in self._ends.items() if not self._waiting.get(partition)}
 
     def _read_ahead(self, timeout_s: float) -> None:
         full = sum(map(len, self._waiting.values())) >= MOST_WAITING
@@ -97,6 +101,6 @@ class PacedWorker:
         except StaleOwner as stale:
             log.warning("%s[%s]: %s", stale.topic, stale.partition, stale)
             member.claim_again()
-            self.assignment_changed()
+            self.forget_all_but(())
             return
         member.commit_group_offsets(wait=False)

@@ -80,7 +80,7 @@ def _work_in_group(plan: WorkerPlan, orders: Orders, store: Store, applier: Appl
 
     def changed(partitions: list[int]) -> None:
         if isinstance(worker, PacedWorker):
-            worker.assignment_changed()
+            worker.forget_all_but(partitions)
         orders.tell(Assigned(partitions))
 
     def halted(record: Record) -> None:

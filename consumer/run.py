@@ -98,6 +98,7 @@ def consume_topic(
             assignment = _until_done(plan, crew, watch, stopped)
         finally:
             crew.stop()
+        watch.look_once_more(crew.halted)
         totals = store.totals(run)
         return RunResult(
             run=run,

@@ -37,6 +37,7 @@ class Watch(ABC):
         self._next_look = 0.0
         self._next_topic_look = time.monotonic() + TOPIC_INTERVAL_S
         self._answered = time.monotonic()
+        self._away = False
         self.caught_up = False
 
     def look(self, halted: Collection[int]) -> None:
@@ -55,11 +56,19 @@ class Watch(ABC):
             if time.monotonic() - self._answered > BROKER_PATIENCE_S:
                 raise
             log.warning("%s; waiting for it", error)
+            self._away = True
             return
+        self._away = False
         self._answered = time.monotonic()
         self._next_look = self._answered + LOOK_INTERVAL_S
         self.caught_up = done >= total
         self._on_progress(done, total)
+
+    def look_once_more(self, halted: Collection[int]) -> None:
+        """Look at what the workers did before they stopped; a broker that is away is not waited for."""
+        if not self.caught_up and not self._away:
+            self._next_look = 0.0
+            self.look(halted)
 
     def records_left(self) -> int:
         """About how much is left to apply, at this moment."""

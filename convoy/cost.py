@@ -12,11 +12,12 @@ from typing import NamedTuple
 
 import click
 
-from console.options import json_option
+from console.options import events_file_option, json_option
 from console.output import print_json, print_table
-from convoy.model import COUNT, events_from, file_option, workers_option
+from convoy.model import COUNT, workers_option
 from lanes.cost import PEAK_RATE, Cost, cost_of_order
 from lanes.model import CONVOY, CONVOY_LINE, FREE, LessonFigures, lesson_figures
+from producer.reading import events_or_lesson
 
 
 class Share(NamedTuple):
@@ -79,14 +80,14 @@ def _positive(_ctx: click.Context, _param: click.Parameter, rate: float) -> floa
     show_default=True,
     help="Workers at which the ceilings are read.",
 )
-@file_option
+@events_file_option
 @json_option
 def cost(
     rate: float,
     shares: list[Share],
     workers: int,
     ceiling_workers: int,
-    events_file: Path | None,
+    path: Path | None,
     as_json: bool,
 ) -> None:
     """Say how many more workers order costs, beside doing without (x1).
@@ -100,7 +101,7 @@ def cost(
       convoy cost --rate 250 --share 1/2 --share 0.9
       convoy cost --file events.jsonl --workers 8 --ceiling-workers 32
     """
-    events = events_from(events_file)
+    events = events_or_lesson(path)
     costs = {share: cost_of_order(events, workers, rate, share.value) for share in shares}
     ceilings = {a.name: lesson_figures(events, ceiling_workers, a) for a in (CONVOY, CONVOY_LINE, FREE)}
     if as_json:

@@ -12,15 +12,19 @@ from broker.choose import choose_broker
 from broker.running import RunningBroker
 from broker.settings import Connection, connection
 from console.entry import EXIT_ANOMALY, EXIT_CODES_HELP, EXIT_INTERRUPTED
-from console.options import broker_options, json_option, verbose_option
+from console.options import (
+    broker_options,
+    json_option,
+    live_seed_option,
+    live_tick_option,
+    verbose_option,
+)
 from console.output import note, print_json, set_up_logging
 from console.progress import progress_bar
 from console.signals import stop_on_signals
 from convoy.arrangements import kafka_plans, lesson_plans, selective_plans
 from convoy.comparison import as_object, print_agreement, print_section, print_selective
 from convoy.live import Interrupted, LivePlan, LiveResult, LiveRuns
-
-DEFAULT_SEED = 7
 
 HELP = f"""Run the lesson's arrangements live and print them beside the models that predict them.
 
@@ -46,12 +50,8 @@ The exit code is 3 when model and live differ in a figure.
 @click.command(help=HELP)
 @broker_options
 @click.option("--workers", type=click.IntRange(1, 16), default=4, show_default=True, help="Worker processes.")
-@click.option(
-    "--tick-ms", type=click.IntRange(20, 10_000), default=100, show_default=True, help="Length of a tick."
-)
-@click.option(
-    "--seed", default=DEFAULT_SEED, show_default=True, help="Deals records without a key over partitions."
-)
+@live_tick_option
+@live_seed_option
 @click.option(
     "--keep", is_flag=True, help="Keep topics, and databases in ./convoy-lesson, for convoy analyze."
 )

@@ -8,16 +8,14 @@ from pathlib import Path
 
 import click
 
-from console.options import Decorator, json_option, partitioner_option
+from console.options import Decorator, events_file_option, json_option, partitioner_option
 from console.output import print_json, print_table
 from lanes.cost import ticks_by_workers
-from lanes.event import Event
 from lanes.key import key_text
 from lanes.lane_map import LaneMap, lane_map
-from lanes.lesson import lesson_events
 from lanes.model import FREE, KafkaFigures, LessonFigures, kafka_model, lesson_model
 from lanes.partitioner import Partitioner
-from producer.reading import read_events
+from producer.reading import events_or_lesson
 
 SWEEP_WORKERS = (1, 2, 4, 8)
 """Numbers of workers whose ticks are set side by side, as the lesson does."""
@@ -29,30 +27,18 @@ KEYED_BY = {"tracking_no": "tracking number", "line": "line"}
 
 COUNT = click.IntRange(1, LARGEST_COUNT)
 
-file_option: Decorator = click.option(
-    "--file",
-    "events_file",
-    type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    help="State events, JSON Lines or CSV by the file's suffix.  [default: the lesson's 20 events]",
-)
-
 workers_option: Decorator = click.option(
     "--workers", type=COUNT, default=4, show_default=True, help="Workers that share the events."
 )
 
 
-def events_from(events_file: Path | None) -> list[Event]:
-    """The events of a file, or the lesson's where none is named; raises ConvoyError for a bad file."""
-    return lesson_events() if events_file is None else read_events(events_file)
-
-
 @click.command()
-@file_option
+@events_file_option
 @workers_option
 @click.option("--partitions", type=COUNT, default=5, show_default=True, help="Partitions of the topic.")
 @partitioner_option
 @json_option
-def model(events_file: Path | None, workers: int, partitions: int, partitioner: str, as_json: bool) -> None:
+def model(path: Path | None, workers: int, partitions: int, partitioner: str, as_json: bool) -> None:
     """Say what each arrangement of the events should give, without a broker.
 
     Two models stand side by side. In the lesson's dispatcher a lane is a key, and the next event goes to the
@@ -65,7 +51,7 @@ def model(events_file: Path | None, workers: int, partitions: int, partitioner: 
       convoy model --file events.csv --partitioner consistent_random
       convoy model --json | jq .lesson_model.convoy.tick
     """
-    events = events_from(events_file)
+    events = events_or_lesson(path)
     lesson = lesson_model(events, workers)
     kafka = kafka_model(events, workers, partitions, Partitioner(partitioner))
     sweep = ticks_by_workers(events, SWEEP_WORKERS)

@@ -5,7 +5,7 @@ from pathlib import Path
 import click
 
 from console.entry import EXIT_ANOMALY, EXIT_CODES_HELP, EXIT_INTERRUPTED
-from console.options import broker_options, verbose_option
+from console.options import broker_options, live_tick_option, verbose_option
 from console.output import note, set_up_logging
 from console.progress import progress_bar
 from console.signals import stop_on_signals
@@ -36,9 +36,7 @@ Example:
 @click.command(help=HELP)
 @broker_options
 @click.option("--runs", type=click.IntRange(1, 1000), default=10, show_default=True, help="Repeats.")
-@click.option(
-    "--tick-ms", type=click.IntRange(20, 10_000), default=100, show_default=True, help="Length of a tick."
-)
+@live_tick_option
 @verbose_option
 def soak(
     bootstrap_servers: str | None, config_file: Path | None, runs: int, tick_ms: int, verbose: int

@@ -6,15 +6,24 @@ from pathlib import Path
 import click
 
 from console.entry import EXIT_ANOMALY, EXIT_CODES_HELP
-from console.options import NumberList, broker_options, json_option, key_option, verbose_option
+from console.options import (
+    NumberList,
+    broker_options,
+    events_file_option,
+    json_option,
+    key_option,
+    live_seed_option,
+    live_tick_option,
+    verbose_option,
+)
 from console.output import note, print_json, print_table, set_up_logging
 from console.signals import stop_on_signals
 from convoy.comparison import live_ticks, predicted
-from convoy.lesson import DEFAULT_SEED, flat, live_broker, live_directory, run_all
+from convoy.lesson import flat, live_broker, live_directory, run_all
 from convoy.live import LivePlan, LiveResult, LiveRuns
-from convoy.model import events_from
 from lanes.dispatch import Dispatch
 from lanes.key import KeyChoice
+from producer.reading import events_or_lesson
 
 MOST_WORKERS = 32
 MOST_PARTITIONS = 1_000
@@ -45,18 +54,9 @@ The exit code is 3 when model and live differ.
 @click.option(
     "--partitions", type=NumberList(), default="1,3,5,6,8,12", show_default=True, help="Partition counts."
 )
-@click.option(
-    "--file",
-    "path",
-    type=click.Path(dir_okay=False, path_type=Path),
-    help="Events to send, .jsonl or .csv.  [default: the lesson's 20 events]",
-)
-@click.option(
-    "--tick-ms", type=click.IntRange(20, 10_000), default=100, show_default=True, help="Length of a tick."
-)
-@click.option(
-    "--seed", default=DEFAULT_SEED, show_default=True, help="Deals records without a key over partitions."
-)
+@events_file_option
+@live_tick_option
+@live_seed_option
 @json_option
 @verbose_option
 def sweep(
@@ -75,7 +75,7 @@ def sweep(
     set_up_logging(verbose)
     if max(workers) > MOST_WORKERS or max(partitions) > MOST_PARTITIONS:
         raise click.UsageError(f"at most {MOST_WORKERS} workers and {MOST_PARTITIONS} partitions")
-    events = events_from(path)
+    events = events_or_lesson(path)
     choice = KeyChoice(key)
     plans = {
         str(count): [

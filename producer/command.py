@@ -13,6 +13,7 @@ from console.entry import EXIT_CODES_HELP, EXIT_INTERRUPTED
 from console.options import (
     DEFAULT_BOOTSTRAP,
     broker_options,
+    events_file_option,
     json_option,
     key_option,
     partitioner_option,
@@ -24,10 +25,9 @@ from console.progress import progress_bar
 from console.signals import stop_on_signals
 from lanes.event import Event
 from lanes.key import KeyChoice, look_alikes
-from lanes.lesson import lesson_events
 from lanes.partitioner import Partitioner
 from producer.produce import Production, produce_events
-from producer.reading import read_events
+from producer.reading import events_or_lesson
 
 DEFAULT_PARTITIONS = 5
 ROWS_SHOWN = 20
@@ -63,12 +63,7 @@ a line, as JSONL or as CSV with a header. It is sent whole or not at all.
 )
 @key_option
 @partitioner_option
-@click.option(
-    "--file",
-    "path",
-    type=click.Path(dir_okay=False, path_type=Path),
-    help="Events to send, .jsonl or .csv.  [default: the lesson's 20 events]",
-)
+@events_file_option
 @click.option(
     "--seed", type=int, help="Deals records without a key over partitions.  [default: drawn and printed]"
 )
@@ -95,7 +90,7 @@ def produce(
     """Write events to a topic."""
     set_up_logging(verbose)
     choice = KeyChoice(key)
-    events = read_events(path) if path else lesson_events()
+    events = events_or_lesson(path)
     to = connection(bootstrap_servers, config_file, DEFAULT_BOOTSTRAP)
     found = Topics(to).get_or_create(topic, partitions, DEFAULT_PARTITIONS)
     if seed is None:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from lanes.errors import BadEvent
 from lanes.event import Event, decode, from_cells
+from lanes.lesson import lesson_events
 from producer.errors import BadFile
 
 JSONL_SUFFIXES = {".jsonl", ".ndjson", ".json"}
@@ -15,6 +16,11 @@ FIELDS = ("tracking_no", "line", "state", "duration", "order")
 
 NumberedEvent = tuple[int, Event | str]
 """Line number and the event in it, or what is wrong with it."""
+
+
+def events_or_lesson(path: Path | None) -> list[Event]:
+    """The events of a file, the lesson's 20 where none is named; raises BadFile."""
+    return lesson_events() if path is None else read_events(path)
 
 
 def read_events(path: Path) -> list[Event]:

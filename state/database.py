@@ -11,7 +11,7 @@ from lanes.errors import ConvoyError
 from state.errors import DatabaseBusy, DatabaseError
 from state.queries import SCHEMA
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 APPLICATION_ID = 0x434F4E56  # "CONV": tells our files from any other SQLite file
 BUSY_TIMEOUT_S = 60.0
 OLDEST_SQLITE = (3, 37, 0)  # strict tables

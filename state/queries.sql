@@ -20,6 +20,13 @@ insert into progress (partition, next_offset, owner_epoch, owner) values (:parti
 on conflict (partition) do update set owner_epoch = owner_epoch + 1, owner = excluded.owner
 returning owner_epoch, next_offset, end_seen;
 
+-- name: add_claim
+insert into claim (partition, owner_epoch, owner, after_step, claimed_us)
+values (:partition, :owner_epoch, :owner, (select coalesce(max(step), 0) from history), :claimed_us);
+
+-- name: get_claims
+select partition, owner_epoch, owner, after_step, claimed_us from claim order by partition, owner_epoch;
+
 -- name: fence
 select owner_epoch, next_offset from progress where partition = :partition;
 

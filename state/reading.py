@@ -9,7 +9,7 @@ from state.database import open_for_reading
 from state.dead_letters import letter_at
 from state.errors import DatabaseError
 from state.queries import QUERIES
-from state.records import DeadLetter, HistoryRow, Progress, Run, ShipmentRow, Source, Totals
+from state.records import Claimed, DeadLetter, HistoryRow, Progress, Run, ShipmentRow, Source, Totals
 
 
 class Reading:
@@ -51,6 +51,10 @@ class Reading:
     def progress(self) -> list[Progress]:
         """Each partition's progress."""
         return [Progress(*row) for row in self._connection.execute(QUERIES["get_progress"])]
+
+    def claims(self) -> list[Claimed]:
+        """Every claim that was made, by partition and epoch."""
+        return [Claimed(*row) for row in self._connection.execute(QUERIES["get_claims"])]
 
     def totals(self) -> Totals:
         """Counts over the whole database."""

@@ -71,6 +71,17 @@ class Progress:
 
 
 @dataclass(frozen=True, slots=True)
+class Claimed:
+    """A claim as it was made: from step `after_step` of the history on, older epochs write no more."""
+
+    partition: int
+    owner_epoch: int
+    owner: str
+    after_step: int
+    claimed_us: int
+
+
+@dataclass(frozen=True, slots=True)
 class Totals:
     """Counts. `backward` includes those that were `skipped`, `dead_letters` those that are `parked`."""
 

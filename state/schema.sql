@@ -30,6 +30,16 @@ create table progress (
     end_seen    integer not null default -1  -- the end of the partition as its owner last met it
 ) strict;
 
+-- Every claim on a partition, so that a write of an owner whose time was over can be told.
+create table claim (
+    partition   integer not null,
+    owner_epoch integer not null,
+    owner       text    not null,
+    after_step  integer not null,            -- the last step of the history at that moment; 0: none
+    claimed_us  integer not null,            -- microseconds since 1970
+    primary key (partition, owner_epoch)
+) strict;
+
 -- The state of each shipment now.
 create table shipment (
     tracking_no   text    primary key,

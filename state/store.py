@@ -102,6 +102,8 @@ class Store:
                 epoch, next_offset, end_seen = connection.execute(
                     QUERIES["claim"], {"partition": partition, "owner": owner}
                 ).fetchone()
+                noted = {"partition": partition, "owner_epoch": epoch, "owner": owner, "claimed_us": now_us()}
+                connection.execute(QUERIES["add_claim"], noted)
                 claims[partition] = Claim(partition, epoch, next_offset, end_seen)
         return claims
 

@@ -49,6 +49,10 @@ class Started:
         """SIGINT, to it alone."""
         self._process.send_signal(signal.SIGINT)
 
+    def interrupt_all(self) -> None:
+        """SIGINT to it and its workers, as Ctrl-C in a terminal does."""
+        os.killpg(self._process.pid, signal.SIGINT)
+
     def terminate(self) -> None:
         """SIGTERM."""
         self._process.terminate()
@@ -87,6 +91,7 @@ class Convoy:
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
+            process_group=0,
         )
         self._undo.callback(_end, process)
         return Started(process)

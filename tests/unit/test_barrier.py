@@ -70,6 +70,7 @@ class PlannedCrew:
         self.states = list(states)
         self.now: Any = None
         self.ordered: list[Order] = []
+        self.ended: list[str] = []
 
     def listen(self) -> None:
         self.now = self.states.pop(0) if len(self.states) > 1 else self.states[0]
