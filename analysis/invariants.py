@@ -194,14 +194,30 @@ def lanes_keep_order(evidence: Evidence) -> list[str]:
     found = evidence.found
     if not keeps_order(found):
         return []
-    extra = len(found.backward) - len(found.serial.backward)
-    if extra <= 0:
+    extra = _beyond_the_stream(found)
+    if not extra:
         return []
-    first = found.backward[0]
+    first = extra[0]
     return [
-        f"{extra} backward writes in lanes by {found.lane_key}, first {first.tracking_no} to {first.state} "
-        f"at {_at((first.partition, first.offset))}"
+        f"{len(extra)} backward writes in lanes by {found.lane_key}, first {first.tracking_no} to "
+        f"{first.state} at {_at((first.partition, first.offset))}"
     ]
+
+
+def _beyond_the_stream(found: Findings) -> list[HistoryRow]:
+    """Backward writes that one worker in arrival order would not have had.
+
+    Event by event: by their numbers, one that the run brought could hide behind one that it spared.
+    """
+    own = Counter((event.tracking_no, event.order) for event in found.serial.backward)
+    beyond = []
+    for row in found.backward:
+        event = (row.tracking_no, row.arrival_order)
+        if own[event]:
+            own[event] -= 1
+        else:
+            beyond.append(row)
+    return beyond
 
 
 def final_states_right(evidence: Evidence) -> list[str]:

@@ -37,7 +37,7 @@ class Gate:
         self._selective = selective
         self._last_in_lane: dict[tuple[int, str], int] = {}
         self._before: dict[tuple[int, int], int] = {}
-        """Partition and offset to the offset of the lane's event before; dropped when it has passed."""
+        """Partition and offset to the offset of the lane's event before."""
         self._read_to: dict[int, int] = {}
         self._reader = Consumer(connection.reader())
 

@@ -70,17 +70,23 @@ class PacedWorker:
                 queue.popleft()
             if queue:
                 heads.append(queue[0])
-            elif partition not in self._ends and partition not in self._member.halted:
-                return None
+        if not self._heads_known():
+            return None
         # What is no event takes no time, so it does not wait behind one.
         return min(heads, key=lambda head: head.event.order if head.event else -1, default=None)
+
+    def _heads_known(self) -> bool:
+        """Whether each partition has a record waiting, or none to come for now."""
+        known = self._ends.keys() | self._member.halted
+        return all(self._waiting.get(partition) or partition in known for partition in self._member.claims)
 
     def _ends_behind_nothing(self) -> dict[int, int]:
         """The ends of partitions of which nothing waits. The others' ends are read, not reached."""
         return {partition: end for partition, end in self._ends.items() if not self._waiting.get(partition)}
 
     def _read_ahead(self, timeout_s: float) -> None:
-        full = sum(map(len, self._waiting.values())) >= MOST_WAITING
+        # Not while a head is unknown: it would never come to a paused partition.
+        full = sum(map(len, self._waiting.values())) >= MOST_WAITING and self._heads_known()
         if full and not self._paused:
             self._member.pause()
         elif self._paused and not full:

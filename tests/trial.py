@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from brokers import BrokerUnderTest, wait_until
+from commands import Started
 from confluent_kafka import Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
 
@@ -201,9 +202,17 @@ class Trial:
                 return 0
             raise
 
-    def wait_for_rows(self, table: str, least: int, timeout_s: float = 30.0) -> None:
-        """Wait until a table holds so many rows."""
-        wait_until(lambda: self.count(table) >= least, f"{least} rows in {table}", timeout_s)
+    def wait_for_rows(self, table: str, least: int, during: Running | Started | None = None) -> None:
+        """Wait until a table holds so many rows; fails at once where the run that writes them has ended."""
+
+        def come() -> bool:
+            ended = during is not None and during.ended
+            if self.count(table) >= least:
+                return True
+            assert not ended, f"it ended before there were {least} rows in {table}: {during.result()}"
+            return False
+
+        wait_until(come, f"{least} rows in {table}")
 
     def states(self) -> dict[str, str]:
         """Shipment to its state."""

@@ -95,6 +95,7 @@ def test_an_applied_event_is_in_the_row_and_in_the_history_with_all_it_came_with
         skipped=False,
         run=1,
         worker=1,
+        owner_epoch=1,
         delivery=1,
         started_us=10,
         finished_us=20,

@@ -370,7 +370,6 @@ def test_a_long_list_of_names_is_cut_with_the_number_of_the_rest() -> None:
     assert names(["A "]) == "'A '"
 
 
-@pytest.mark.xfail(reason="print_table reads a cell as rich's markup", strict=True)
 @pytest.mark.parametrize("key", ["[/x]", "[bold]x", ":smile:"])
 def test_a_key_is_printed_as_it_is_whatever_it_would_mean_as_markup(key: str) -> None:
     assert row(run(where, key, "--partitions", "3"), key)[0] == key.encode().hex()

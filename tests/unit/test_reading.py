@@ -52,7 +52,7 @@ def test_what_was_written_is_read_back(path: Path, writer: Writer) -> None:
         assert reading.source == Source("shipments", "id-1", "workers")
         assert [run.run for run in reading.runs()] == [1]
         assert reading.progress() == [Progress(0, 3, 1, "worker 0", -1)]
-        assert reading.totals() == Totals(in_history=2, backward=0, skipped=0, dead_letters=1)
+        assert reading.totals() == Totals(in_history=2, backward=0, skipped=0, dead_letters=1, parked=0)
         assert list(reading.shipments()) == [ShipmentRow("TR-1", "L1", "transferred", 2, 1)]
         assert [(row.step, row.offset, row.state) for row in reading.history()] == [
             (1, 0, "accepted"),
@@ -66,7 +66,7 @@ def test_totals_are_over_all_runs(path: Path, writer: Writer) -> None:
     again = Applier(writer.store, writer.store.start_run(1, version_check=True), 0, version_check=True)
     again.apply_owned([record_at(0, 1, state_event(1, version=1))], writer.claims)
     with Reading(path) as reading:
-        assert reading.totals() == Totals(in_history=2, backward=1, skipped=1, dead_letters=0)
+        assert reading.totals() == Totals(in_history=2, backward=1, skipped=1, dead_letters=0, parked=0)
 
 
 def test_shipments_come_by_tracking_number_and_dead_letters_by_position(path: Path, writer: Writer) -> None:

@@ -154,8 +154,32 @@ def test_a_bad_line_is_named_with_file_and_number(tmp_path: Path, text: str, rea
     assert refusal(tmp_path, text) == reason
 
 
+def test_how_a_group_deals_out_its_partitions_is_the_users_and_told_to_members_alone() -> None:
+    sticky = Connection("localhost:1", {"partition.assignment.strategy": "cooperative-sticky"})
+    assert sticky.group_member("g")["partition.assignment.strategy"] == "cooperative-sticky"
+    assert sticky.deals_incrementally
+    assert not NOWHERE.deals_incrementally
+    for other in (
+        sticky.producer(Partitioner.MURMUR2),
+        sticky.reader(),
+        sticky.share_member("g"),
+        sticky.client(),
+    ):
+        assert "partition.assignment.strategy" not in other
+
+
+def test_a_group_that_the_broker_leads_is_not_told_what_the_broker_decides() -> None:
+    led = Connection("localhost:1", {"group.protocol": "consumer"})
+    member = led.group_member("workers")
+    assert member["group.protocol"] == "consumer"
+    assert led.deals_incrementally
+    assert not {"session.timeout.ms", "heartbeat.interval.ms", "partition.assignment.strategy"} & set(member)
+    assert {name: member.get(name) for name in READING_PROMISES} == READING_PROMISES
+    Consumer(member).close()
+
+
 @pytest.mark.parametrize(
-    "name", sorted({*PRODUCER_PROMISES, *GROUP_PROMISES, *SHARE_PROMISES, "max.poll.interval.ms"})
+    "name", sorted({*PRODUCER_PROMISES, *READING_PROMISES, *SHARE_PROMISES, "max.poll.interval.ms"})
 )
 def test_a_setting_that_a_promise_rests_on_is_refused_in_a_file(tmp_path: Path, name: str) -> None:
     assert refusal(tmp_path, f"{name}=1\n") == f":1: {name} is decided by the program"
@@ -168,6 +192,8 @@ def test_a_setting_that_a_promise_rests_on_is_refused_in_a_file(tmp_path: Path, 
         "delivery.timeout.ms",
         "fetch.queue.backoff.ms",
         "session.timeout.ms",
+        "partition.assignment.strategy",
+        "group.protocol",
         "sasl.mechanism",
         "compression.type",
         "client.id",

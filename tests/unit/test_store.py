@@ -172,8 +172,8 @@ def test_totals_count_what_one_run_wrote(store: Store) -> None:
     ]
     claims = appliers[0].apply_owned([*back_and_forth, record_at(0, 3)], claims)
     appliers[1].apply_owned([record_at(0, 4, state_event(4, version=1))], claims)
-    assert store.totals(runs[0]) == Totals(in_history=3, backward=1, skipped=0, dead_letters=1)
-    assert store.totals(runs[1]) == Totals(in_history=1, backward=1, skipped=1, dead_letters=0)
+    assert store.totals(runs[0]) == Totals(in_history=3, backward=1, skipped=0, dead_letters=1, parked=0)
+    assert store.totals(runs[1]) == Totals(in_history=1, backward=1, skipped=1, dead_letters=0, parked=0)
 
 
 def test_a_store_whose_source_was_never_set_is_bound_by_the_next_opening(path: Path) -> None:

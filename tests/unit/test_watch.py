@@ -15,6 +15,7 @@ from consumer.watch import OffsetWatch, RecordWatch, reached_offsets, watch_for
 from lanes.dispatch import Dispatch
 from lanes.record import Record
 from state.applying import Applier
+from state.errors import OtherSource
 from state.records import Progress
 from state.store import Store
 
@@ -27,11 +28,18 @@ class Offsets:
 
     def __init__(self, **ranges: tuple[int, int]) -> None:
         self.ranges: dict[int, OffsetRange] | None = None
+        self.topic = TOPIC
         self.set(**ranges)
 
     def set(self, **ranges: tuple[int, int]) -> None:
         """Partitions as p0, p1, ... to low and high."""
         self.ranges = {int(name[1:]): OffsetRange(*ends) for name, ends in ranges.items()}
+
+    def get(self, name: str) -> Topic:
+        assert name == "shipments"
+        if self.ranges is None:
+            raise BrokerUnreachable("localhost:1", "gone")
+        return self.topic
 
     def offsets(self, _topic: Topic) -> dict[int, OffsetRange]:
         if self.ranges is None:
@@ -113,13 +121,13 @@ def test_offsets_are_compared_partition_by_partition(
     watch = offset_watch(Offsets(p0=(0, 3), p1=(10, 12)), store, told)
     claims = store.claim([0, 1], "worker 0")
     claims = applier.apply_owned([record_at(0, offset, state_event(offset)) for offset in range(3)], claims)
-    watch.look()
+    watch.look(())
     assert told == [(3, 5)]
     assert not watch.caught_up
     assert watch.records_left() == 2
     clock.now_s += 1
     applier.apply_owned([record_at(1, 11, state_event(9))], claims)
-    watch.look()
+    watch.look(())
     assert told == [(3, 5), (5, 5)]
     assert watch.caught_up
 
@@ -129,7 +137,7 @@ def test_one_partition_that_is_ahead_does_not_make_up_for_one_that_is_behind(
 ) -> None:
     applier.apply_owned([record_at(0, 9, state_event())], store.claim([0, 1], "worker 0"))
     watch = offset_watch(Offsets(p0=(0, 3), p1=(0, 3)), store, told)
-    watch.look()
+    watch.look(())
     assert told == [(3, 6)]
     assert not watch.caught_up
 
@@ -143,7 +151,7 @@ def test_markers_behind_the_last_record_do_not_keep_the_run_from_ending(
     watch = offset_watch(Offsets(p0=(0, 6)), store, told)
     assert watch.records_left() == 1
     store.note_end(claims[0], 6)
-    watch.look()
+    watch.look(())
     assert watch.caught_up
 
 
@@ -152,14 +160,14 @@ def test_new_records_end_the_state_of_being_caught_up(
 ) -> None:
     topics = Offsets(p0=(0, 0))
     watch = offset_watch(topics, store, told)
-    watch.look()
+    watch.look(())
     assert watch.caught_up
     topics.set(p0=(0, 1))
     clock.now_s += 0.1
-    watch.look()
+    watch.look(())
     assert watch.caught_up  # not looked again so soon
     clock.now_s += 0.2
-    watch.look()
+    watch.look(())
     assert not watch.caught_up
 
 
@@ -168,19 +176,71 @@ def test_a_broker_that_is_away_for_a_minute_is_waited_for_and_not_longer(
 ) -> None:
     topics = Offsets(p0=(0, 1))
     watch = offset_watch(topics, store, told)
-    watch.look()
+    watch.look(())
     topics.ranges = None
     clock.now_s += 59
-    watch.look()
+    watch.look(())
     topics.set(p0=(0, 1))
-    watch.look()
+    watch.look(())
     topics.ranges = None
     clock.now_s += 60
-    watch.look()
+    watch.look(())
     clock.now_s += 1
     with pytest.raises(BrokerUnreachable):
-        watch.look()
+        watch.look(())
     assert told == [(0, 1), (0, 1)]
+
+
+def test_a_halted_partition_is_left_out_of_account(store: Store, told: list[tuple[int, int]]) -> None:
+    watch = offset_watch(Offsets(p0=(0, 3), p1=(2, 2)), store, told)
+    watch.look({0})
+    assert told == [(0, 0)]
+    assert watch.caught_up
+
+
+def test_a_last_look_is_taken_at_once_unless_there_is_nothing_to_see(
+    clock: Clock, store: Store, applier: Applier, told: list[tuple[int, int]]
+) -> None:
+    topics = Offsets(p0=(0, 1))
+    watch = offset_watch(topics, store, told)
+    watch.look(())
+    applier.apply_owned([record_at(0, 0, state_event())], store.claim([0], "worker 0"))
+    watch.look_once_more(())
+    assert watch.caught_up
+    watch.look_once_more(())
+    assert told == [(0, 1), (1, 1)]
+    topics.set(p0=(0, 2))
+    clock.now_s += 1
+    watch.look(())
+    topics.ranges = None
+    clock.now_s += 1
+    watch.look(())
+    watch.look_once_more(())
+    assert not watch.caught_up
+
+
+def test_partitions_that_are_added_while_the_run_goes_on_are_seen(
+    clock: Clock, store: Store, told: list[tuple[int, int]]
+) -> None:
+    topics = Offsets(p0=(0, 0))
+    watch = offset_watch(topics, store, told)
+    topics.topic = Topic("shipments", "id-1", 5)
+    watch.look(())
+    assert watch.topic.partitions == 2
+    clock.now_s += 2
+    watch.look(())
+    assert watch.topic.partitions == 5
+
+
+def test_a_topic_made_anew_while_the_run_goes_on_ends_it(
+    clock: Clock, store: Store, told: list[tuple[int, int]]
+) -> None:
+    topics = Offsets(p0=(0, 0))
+    watch = offset_watch(topics, store, told)
+    topics.topic = Topic("shipments", "id-2", 2)
+    clock.now_s += 2
+    with pytest.raises(OtherSource, match="deleted and made anew"):
+        watch.look(())
 
 
 class ReadTopic:
@@ -224,12 +284,12 @@ def test_in_share_dispatch_records_are_counted_and_holes_are_not(
     topic_read.records = records
     watch = record_watch(Offsets(p0=(0, 6), p1=(5, 9)), store, told)
     applier.apply_shared(records[1])
-    watch.look()
+    watch.look(())
     assert not watch.caught_up
     for record in records:
         applier.apply_shared(record)
     clock.now_s += 1
-    watch.look()
+    watch.look(())
     assert watch.caught_up
     assert told[-1] == (3, 3)
 
@@ -241,7 +301,7 @@ def test_a_record_done_before_the_one_in_front_of_it_leaves_the_run_open(
     for record in topic_read.records[1:]:
         applier.apply_shared(record)
     watch = record_watch(Offsets(p0=(0, 3)), store, told)
-    watch.look()
+    watch.look(())
     assert not watch.caught_up
     assert watch.records_left() > 0
     applier.apply_shared(topic_read.records[0])
@@ -255,7 +315,7 @@ def test_what_the_topic_has_long_deleted_does_not_stand_for_what_is_still_to_do(
         applier.apply_shared(record_at(0, offset, state_event(offset)))
     topic_read.records = [record_at(0, 5, state_event(5))]
     watch = record_watch(Offsets(p0=(5, 6)), store, told)
-    watch.look()
+    watch.look(())
     assert not watch.caught_up
     assert watch.records_left() == 1
 
@@ -267,17 +327,17 @@ def test_each_record_is_read_once_even_when_the_broker_went_away_in_the_middle(
     topic_read.records = [record_at(0, offset, state_event(offset)) for offset in range(3)]
     watch = record_watch(topics, store, told)
     topic_read.away = True
-    watch.look()
+    watch.look(())
     topic_read.away = False
-    watch.look()
+    watch.look(())
     topics.set(p0=(0, 3))
     clock.now_s += 1
-    watch.look()
+    watch.look(())
     assert topic_read.asked == [{0: (0, 2)}, {0: (0, 2)}, {0: (2, 3)}]
     for record in topic_read.records:
         applier.apply_shared(record)
     clock.now_s += 1
-    watch.look()
+    watch.look(())
     assert told[-1] == (3, 3)
 
 
