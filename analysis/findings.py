@@ -192,13 +192,14 @@ def _partition(seen: Observation, partition: int, passed: set[Position]) -> Part
 def key_of(records: Iterable[Record]) -> str:
     """What the records are keyed by, as every state event among them shows; else `mixed`."""
     possible = set(KeyChoice)
-    for record in records:
-        if not isinstance(record.event, StateEvent):
-            continue
+    events = [(record.key, record.event) for record in records if isinstance(record.event, StateEvent)]
+    for key, event in events:
         for choice in list(possible):
-            value = choice.value_of(record.event)
-            if record.key != (None if value is None else value.encode()):
+            value = choice.value_of(event)
+            if key != (None if value is None else value.encode()):
                 possible.discard(choice)
+    if not events:
+        return KeyChoice.NONE
     # Where every event of the topic fits two keys (one shipment a line, of the same name), the finer counts.
     return next((choice.value for choice in KeyChoice if choice in possible), "mixed")
 

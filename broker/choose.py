@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from confluent_kafka import KafkaError, KafkaException
-from confluent_kafka.admin import AdminClient
 
+from broker.clients import open_admin
 from broker.embedded import EmbeddedBroker
 from broker.errors import BrokerUnreachable
 from broker.jars import JarsUnavailable, cached_jars, fetch_jars, kafka_version
@@ -60,7 +60,7 @@ def why_silent(bootstrap_servers: str, config: dict[str, str], timeout_s: float)
     """Why no broker answers there within the time, as far as the client knows; None if one does."""
     heard: list[KafkaError] = []
     settings: dict[str, Any] = {**Connection(bootstrap_servers, config).client(), "error_cb": heard.append}
-    admin = AdminClient(settings)
+    admin = open_admin(settings)
     try:
         admin.list_topics(timeout=timeout_s)
     except KafkaException as error:

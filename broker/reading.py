@@ -3,8 +3,9 @@
 import time
 from collections.abc import Iterator, Mapping
 
-from confluent_kafka import Consumer, KafkaError, TopicPartition
+from confluent_kafka import KafkaError, TopicPartition
 
+from broker.clients import open_consumer
 from broker.settings import Connection
 from broker.topics import OffsetRange, Topic, convoy_error
 from lanes.record import Record, read_record
@@ -21,7 +22,7 @@ def read_records(connection: Connection, topic: Topic, ranges: Mapping[int, Offs
     Joins no group and commits nothing. Raises BrokerUnreachable or BrokerRefused.
     """
     open_ends = {partition: here.high for partition, here in ranges.items() if here.low < here.high}
-    consumer = Consumer(connection.reader())
+    consumer = open_consumer(connection.reader())
     try:
         consumer.assign([TopicPartition(topic.name, p, ranges[p].low) for p in open_ends])
         heard = time.monotonic()

@@ -67,7 +67,15 @@ MEMBERSHIP = {"group.protocol", "partition.assignment.strategy"}
 BROKER_DECIDES = {"session.timeout.ms", "heartbeat.interval.ms", "partition.assignment.strategy"}
 """Under `group.protocol=consumer` these are the broker's; a client that sets them is refused."""
 
-DECIDED = {*PRODUCER, *CONSUMER, *SHARE, "partitioner", "group.id"} - {
+DECIDED = {
+    *PRODUCER,
+    *CONSUMER,
+    *SHARE,
+    "partitioner",
+    "group.id",
+    "group.instance.id",
+    "transactional.id",
+} - {
     "delivery.timeout.ms",
     "linger.ms",
     "fetch.queue.backoff.ms",
@@ -126,7 +134,11 @@ def read_config_file(path: Path) -> dict[str, str]:
     setting that the program decides itself.
     """
     properties: dict[str, str] = {}
-    for number, line in enumerate(path.read_text().splitlines(), start=1):
+    try:
+        content = path.read_text(encoding="utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise BadConfigFile(f"{path} is not UTF-8: {error.reason} at byte {error.start}") from error
+    for number, line in enumerate(content.splitlines(), start=1):
         text = line.strip()
         if not text or text.startswith("#"):
             continue

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from confluent_kafka import (
-    Consumer,
     IsolationLevel,
     KafkaError,
     KafkaException,
@@ -14,7 +13,6 @@ from confluent_kafka import (
     TopicPartition,
 )
 from confluent_kafka.admin import (  # type: ignore[attr-defined]
-    AdminClient,
     AlterConfigOpType,
     ConfigEntry,
     ConfigResource,
@@ -23,6 +21,7 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]
     ResourceType,
 )
 
+from broker.clients import open_admin, open_consumer
 from broker.errors import BrokerRefused, BrokerUnreachable, TopicDiffers, TopicMissing
 from broker.settings import REQUEST_TIMEOUT_S, Connection
 
@@ -64,7 +63,7 @@ class Topics:
     def __init__(self, connection: Connection) -> None:
         self.address = connection.bootstrap_servers
         self._connection = connection
-        self._admin = AdminClient(connection.client())
+        self._admin = open_admin(connection.client())
 
     def check_reachable(self) -> None:
         """Raise BrokerUnreachable unless a broker answers."""
@@ -157,7 +156,7 @@ class Topics:
         just moving, as it does in the first seconds of a new broker.
         """
         partitions = [TopicPartition(topic.name, partition) for partition in range(topic.partitions)]
-        consumer = Consumer({**self._connection.reader(), "group.id": group})
+        consumer = open_consumer({**self._connection.reader(), "group.id": group})
         try:
             found = consumer.committed(partitions, timeout=REQUEST_TIMEOUT_S)
         except KafkaException as error:

@@ -8,8 +8,9 @@ import logging
 import time
 from collections.abc import Callable
 
-from confluent_kafka import OFFSET_BEGINNING, Consumer, TopicPartition
+from confluent_kafka import OFFSET_BEGINNING, TopicPartition
 
+from broker.clients import open_consumer
 from broker.settings import Connection
 from consumer.errors import RunStalled
 from lanes.key import KeyChoice, lane_value
@@ -20,7 +21,6 @@ log = logging.getLogger(__name__)
 
 LOOK_INTERVAL_S = 0.002
 READ_TIMEOUT_S = 10.0
-FIRST_PATIENCE_S = 2.0
 
 
 class Gate:
@@ -39,7 +39,7 @@ class Gate:
         self._before: dict[tuple[int, int], int] = {}
         """Partition and offset to the offset of the lane's event before."""
         self._read_to: dict[int, int] = {}
-        self._reader = Consumer(connection.reader())
+        self._reader = open_consumer(connection.reader())
 
     def close(self) -> None:
         """Close the reader."""

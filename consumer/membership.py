@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 
 from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, KafkaException, Message, TopicPartition
 
+from broker.clients import open_consumer
 from broker.errors import BrokerRefused
 from broker.settings import Connection
 from consumer.errors import offset_gone
@@ -44,7 +45,7 @@ class Membership:
         self.halted: set[int] = set()
         """Partitions of which nothing more is given out: a record that is no event comes next."""
         self._incremental = connection.deals_incrementally
-        self._consumer = Consumer(connection.group_member(store.source.group_id))
+        self._consumer = open_consumer(connection.group_member(store.source.group_id))
 
     def __enter__(self) -> "Membership":
         self._consumer.subscribe(

@@ -11,6 +11,7 @@ from functools import partial
 
 from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
+from broker.clients import open_producer
 from broker.settings import Connection
 from broker.topics import Topics
 from lanes.errors import ConvoyError
@@ -79,7 +80,7 @@ class Relay:
     def _open(self) -> Producer:
         partitions = Topics(self._connection).get(self._store.source.topic).partitions
         Topics(self._connection).get_or_create(self._topic, None, partitions)
-        self._producer = Producer(self._connection.producer(Partitioner.MURMUR2))
+        self._producer = open_producer(self._connection.producer(Partitioner.MURMUR2))
         return self._producer
 
     def _delivered(self, letter: UnsentLetter, error: KafkaError | None, _message: Message) -> None:

@@ -7,8 +7,9 @@ against a second delivery. With a gate, a worker holds its event until the lane'
 import logging
 import time
 
-from confluent_kafka import AcknowledgeType, KafkaError, KafkaException, Message, ShareConsumer
+from confluent_kafka import AcknowledgeType, KafkaError, KafkaException, Message
 
+from broker.clients import open_share_consumer
 from broker.errors import BrokerRefused
 from broker.settings import Connection
 from consumer.errors import ShareGroupsMissing
@@ -60,7 +61,7 @@ class ShareWorker:
         self._pace = pace
         self._with_letters: set[int] = set()
         """Partitions of which this worker has kept dead letters."""
-        self._consumer = ShareConsumer(connection.share_member(store.source.group_id))
+        self._consumer = open_share_consumer(connection.share_member(store.source.group_id))
 
     def work(self, orders: Orders) -> None:
         """Work until told to stop, then leave the group, which gives back what was not acknowledged.

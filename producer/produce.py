@@ -7,8 +7,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 
-from confluent_kafka import KafkaError, KafkaException, Message, Producer
+from confluent_kafka import KafkaError, KafkaException, Message
 
+from broker.clients import open_producer
 from broker.settings import Connection
 from broker.topics import Topic
 from lanes.event import Event, encode
@@ -74,7 +75,7 @@ class _Sender:
         self, connection: Connection, production: Production, seed: int, *, one_record_batches: bool
     ) -> None:
         settings = connection.producer(production.partitioner, one_record_batches=one_record_batches)
-        self._producer = Producer(settings)
+        self._producer = open_producer(settings)
         self._production = production
         self._random = random.Random(seed)
         self.waiting: set[int] = set()
@@ -185,7 +186,8 @@ def produce_events(
     sender.flush(stopped)
     on_progress(production.delivered)
     if stopped() and not production.failures:
-        production.unsent = sorted(sender.waiting | {event.order for event in events[sent:]})
+        refused = {failure.order for failure in production.failures}
+        production.unsent = sorted(sender.waiting | refused | {event.order for event in events[sent:]})
         production.interrupted = bool(production.unsent)
         return production
     for event in events:

@@ -23,6 +23,17 @@ class OtherSource(ConvoyError):
     """The database follows another topic, another incarnation of it, or another consumer group."""
 
 
+class OtherDispatch(ConvoyError):
+    """The database was written in another dispatch, which keeps its progress in another way."""
+
+    def __init__(self, path: Path, before: str, wanted: str) -> None:
+        super().__init__(
+            f"{path} was written in {before} dispatch and cannot go on in {wanted} dispatch",
+            hint="A consumer group goes on at an offset, a share group at records not yet acknowledged. "
+            f"Use --dispatch {before}, or name a new file with --db.",
+        )
+
+
 class NoDeadLetter(ConvoyError):
     """There is no such dead letter to retry."""
 

@@ -9,6 +9,9 @@ insert into run (started_us, workers, version_check, dispatch, gate, selective, 
 values (:started_us, :workers, :version_check, :dispatch, :gate, :selective, :tick_us)
 returning run;
 
+-- name: get_last_dispatch
+select dispatch from run order by run desc limit 1;
+
 -- name: set_zero
 update run set zero_us = :zero_us where run = :run and zero_us is null;
 

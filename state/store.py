@@ -8,7 +8,7 @@ from pathlib import Path
 from lanes.dispatch import Dispatch
 from lanes.key import KeyChoice
 from state.database import BUSY_TIMEOUT_S, Database, now_us, open_database
-from state.errors import OtherSource
+from state.errors import OtherDispatch, OtherSource
 from state.queries import QUERIES
 from state.records import Claim, Progress, Source, Totals, UnsentLetter
 
@@ -70,7 +70,7 @@ class Store:
         selective: bool = False,
         tick_us: int | None = None,
     ) -> int:
-        """Note the start of a run; its number, from 1."""
+        """Note the start of a run; its number, from 1. Raises OtherDispatch after another dispatch."""
         values = {
             "started_us": now_us(),
             "workers": workers,
@@ -81,6 +81,9 @@ class Store:
             "tick_us": tick_us,
         }
         with self._database.transaction() as connection:
+            before = connection.execute(QUERIES["get_last_dispatch"]).fetchone()
+            if before is not None and before[0] != dispatch.value:
+                raise OtherDispatch(self._database.path, before[0], dispatch.value)
             row = connection.execute(QUERIES["start_run"], values).fetchone()
         return int(row[0])
 

@@ -101,7 +101,9 @@ def start_broker(undo: ExitStack) -> BrokerUnderTest:
 
 
 def _start_container(undo: ExitStack, _lacks: str) -> BrokerUnderTest:
-    _find_images()
+    find_image(IMAGE)
+    if not testcontainers_config.ryuk_disabled:
+        find_image(testcontainers_config.ryuk_image)  # removes our container should we be killed
     container = DockerContainer(IMAGE)
     host = container.get_docker_client().host()
     # A client connects again to the address that the broker advertises, so the port is chosen before.
@@ -120,23 +122,21 @@ def _start_container(undo: ExitStack, _lacks: str) -> BrokerUnderTest:
     return BrokerUnderTest(address, f"container {IMAGE}")
 
 
-def _find_images() -> None:
-    """Raise NotHere unless the engine answers and has, or can pull, every image that is needed."""
-    needed = [IMAGE]
-    if not testcontainers_config.ryuk_disabled:
-        needed.append(testcontainers_config.ryuk_image)  # removes our container should we be killed
+def find_image(image: str) -> None:
+    """Raise NotHere unless the engine answers and has, or can pull, an image."""
     try:
         client = docker.from_env()
     except DockerException as error:
         raise NotHere(f"Docker does not answer ({_one_line(error)})") from error
-    for image in needed:
+    try:
+        client.images.get(image)
+    except ImageNotFound:
         try:
-            client.images.get(image)
-        except ImageNotFound:
-            try:
-                client.images.pull(image)
-            except DockerException as error:
-                raise NotHere(f"image {image} cannot be pulled ({_one_line(error)})") from error
+            client.images.pull(image)
+        except DockerException as error:
+            raise NotHere(f"image {image} cannot be pulled ({_one_line(error)})") from error
+    finally:
+        client.close()
 
 
 def _one_line(error: Exception) -> str:

@@ -83,8 +83,11 @@ class Convoy:
 
     def start(self, *arguments: object) -> Started:
         """Start a command and return at once."""
+        return self._start([sys.executable, "-m", "convoy", *map(str, arguments)])
+
+    def _start(self, command: list[str]) -> Started:
         process = subprocess.Popen(
-            [sys.executable, "-m", "convoy", *map(str, arguments)],
+            command,
             cwd=self.folder,
             env=self._environment,
             stdin=subprocess.DEVNULL,
@@ -95,6 +98,10 @@ class Convoy:
         )
         self._undo.callback(_end, process)
         return Started(process)
+
+    def run_program(self, *command: object, timeout_s: float = TIMEOUT_S) -> Ran:
+        """Run another program in the same folder and environment."""
+        return self._start(list(map(str, command))).result(timeout_s)
 
     def run(self, *arguments: object, timeout_s: float = TIMEOUT_S) -> Ran:
         """Run a command to its end."""

@@ -79,9 +79,7 @@ def bad_run(count: int, partition: int) -> list[Item]:
     return [Item(value, b"bad", partition) for value in islice(cycle(BAD_VALUES), count)]
 
 
-def send(
-    connection: Connection, topic: str, items: Sequence[Item], acks: Path, pause_s: float = 0.0
-) -> None:
+def send(connection: Connection, topic: str, items: Sequence[Item], acks: Path, pause_s: float = 0.0) -> None:
     """Write the items and wait for their reports; raises TimeoutError when one does not come.
 
     `pause_s` is waited after each record, for a load that lasts.

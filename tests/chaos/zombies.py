@@ -105,7 +105,9 @@ def slow_handler(ground: Ground, wanted: int) -> Outcome:
         slow = Sabotage(arena.log, Act.SLEEP, WITH_RECORDS, seconds=MAX_POLL_INTERVAL_S + 2.0)
 
         def late() -> int:
-            return len({n.pid for n in notes(arena.log, "refused")} & {n.pid for n in notes(arena.log, "awake")})
+            return len(
+                {n.pid for n in notes(arena.log, "refused")} & {n.pid for n in notes(arena.log, "awake")}
+            )
 
         def enough() -> bool:
             arena.keep_loaded()

@@ -245,6 +245,10 @@ def test_the_key_is_what_all_records_show(keys: tuple[str | None, str | None], s
     assert key_of(records) == said
 
 
+def test_a_topic_without_events_is_keyed_by_nothing() -> None:
+    assert key_of([]) == "none"
+
+
 def test_records_that_are_no_state_event_say_nothing_about_the_key() -> None:
     records = [
         record_at(0, 0, state_event(0), key="TR-1"),

@@ -69,7 +69,7 @@ class Reader:
 @pytest.fixture
 def reader(monkeypatch: pytest.MonkeyPatch) -> Reader:
     made = Reader()
-    monkeypatch.setattr("consumer.gate.Consumer", lambda _settings: made)
+    monkeypatch.setattr("consumer.gate.open_consumer", lambda _settings: made)
     return made
 
 

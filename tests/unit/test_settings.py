@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 from confluent_kafka import Consumer, Producer, ShareConsumer
 
+from broker.clients import open_producer
 from broker.errors import BadConfigFile
 from broker.settings import Connection, Settings, connection, read_config_file
 from lanes.partitioner import Partitioner
@@ -135,6 +136,28 @@ def test_a_config_file_is_names_and_values_with_comments_and_blank_lines(tmp_pat
         "sasl.password": "a=b#c",
         "ssl.ca.location": "",
     }
+
+
+def test_a_byte_order_mark_is_no_part_of_the_first_name(tmp_path: Path) -> None:
+    path = tmp_path / "client.properties"
+    path.write_bytes(b"\xef\xbb\xbflinger.ms=7\n")
+    assert read_config_file(path) == {"linger.ms": "7"}
+
+
+def test_a_config_file_that_is_not_utf_8_is_refused_by_name(tmp_path: Path) -> None:
+    path = tmp_path / "client.properties"
+    path.write_bytes(b"client.id=caf\xe9\n")
+    with pytest.raises(BadConfigFile, match=r"client\.properties is not UTF-8"):
+        read_config_file(path)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"), [("no.such.property", "1"), ("linger.ms", "soon"), ("max.in.flight", "10")]
+)
+def test_a_property_that_the_client_refuses_is_named(name: str, value: str) -> None:
+    connection = Connection("localhost:1", {name: value})
+    with pytest.raises(BadConfigFile, match="the Kafka client refuses its settings"):
+        open_producer(connection.producer(Partitioner.MURMUR2))
 
 
 def test_an_empty_config_file_sets_nothing(tmp_path: Path) -> None:

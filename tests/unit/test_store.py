@@ -12,7 +12,7 @@ from lanes.dispatch import Dispatch
 from lanes.key import KeyChoice
 from state.applying import Applier
 from state.database import open_database
-from state.errors import OtherSource
+from state.errors import OtherDispatch, OtherSource
 from state.reading import Reading
 from state.records import Claim, Progress, Run, Totals
 from state.store import Store
@@ -109,7 +109,7 @@ def test_a_claim_of_no_partition_changes_nothing(store: Store) -> None:
 
 
 def test_runs_are_numbered_from_one_and_read_back_as_they_were_started(store: Store, path: Path) -> None:
-    assert store.start_run(4, version_check=True) == 1
+    assert store.start_run(4, version_check=True, dispatch=Dispatch.SHARE) == 1
     shared = store.start_run(
         2,
         version_check=False,
@@ -122,12 +122,24 @@ def test_runs_are_numbered_from_one_and_read_back_as_they_were_started(store: St
     with Reading(path) as reading:
         first, second = reading.runs()
     assert first == Run(
-        1, first.started_us, 4, True, Dispatch.GROUP, KeyChoice.NONE, False, tick_us=None, zero_us=None
+        1, first.started_us, 4, True, Dispatch.SHARE, KeyChoice.NONE, False, tick_us=None, zero_us=None
     )
     assert second == Run(
         2, second.started_us, 2, False, Dispatch.SHARE, KeyChoice.LINE, True, tick_us=100_000, zero_us=None
     )
     assert first.started_us <= second.started_us
+
+
+@pytest.mark.parametrize(
+    ("before", "wanted"), [(Dispatch.GROUP, Dispatch.SHARE), (Dispatch.SHARE, Dispatch.GROUP)]
+)
+def test_a_database_goes_on_only_in_the_dispatch_that_wrote_it(
+    store: Store, before: Dispatch, wanted: Dispatch
+) -> None:
+    store.start_run(1, version_check=False, dispatch=before)
+    with pytest.raises(OtherDispatch, match=f"written in {before} dispatch and cannot go on in {wanted}"):
+        store.start_run(1, version_check=False, dispatch=wanted)
+    assert store.start_run(1, version_check=False, dispatch=before) == 2
 
 
 def test_tick_zero_is_set_once_and_for_that_run_only(store: Store) -> None:
