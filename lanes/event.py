@@ -121,6 +121,11 @@ def decode(value: bytes | None) -> Event:
     if not value:
         raise BadEvent("empty value: 0 bytes")
     try:
+        # Nearly all are state events, and whatever passes as one is one: asking first is three times faster.
+        return StateEvent.model_validate_json(value)
+    except ValidationError:
+        pass
+    try:
         return _EVENT.validate_json(value)
     except ValidationError as error:
         raise BadEvent(reason_of(error)) from error
