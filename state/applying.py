@@ -50,20 +50,18 @@ class Applier:
         5. write each partition's next offset: last offset + 1, whatever holes lie between
         6. commit
         """
-        touched = {record.partition for record in records}
-        moved = dict(claims)
+        last = {record.partition: record.offset for record in records}
+        moved = {**claims, **{p: replace(claims[p], next_offset=last[p] + 1) for p in last}}
         with self._store.database.transaction() as connection:  # 1, 6
-            for partition in touched:  # 2
+            for partition in last:  # 2
                 self._check_claim(connection, claims[partition])
             kept = park(connection, records) if self._park else records
-            epochs = {partition: claims[partition].epoch for partition in touched}
+            epochs = {partition: claims[partition].epoch for partition in last}
             self._write_events(connection, kept, epochs, timing)  # 3
             self._keep_dead_letters(connection, kept, epochs)  # 4
-            for record in records:
-                moved[record.partition] = replace(claims[record.partition], next_offset=record.offset + 1)
             connection.executemany(  # 5
                 QUERIES["set_next_offset"],
-                [{"partition": p, "next_offset": moved[p].next_offset} for p in touched],
+                [{"partition": p, "next_offset": moved[p].next_offset} for p in last],
             )
         return moved
 
