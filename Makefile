@@ -5,7 +5,7 @@ BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo lesson-soak test check format lock clean
+.PHONY: help install demo lesson-soak chaos test check format lock clean
 
 help: ## list the commands
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -25,6 +25,9 @@ demo: install ## the lesson's arrangements, live on a broker, beside the model
 
 lesson-soak: install ## repeat the live runs that must agree with the models (RUNS=10)
 	@$(BIN)/convoy soak --runs $(or $(RUNS),10)
+
+chaos: install ## break everything on a real broker, judged after each drain (CHAOS_MINUTES=15, CHAOS_SEED)
+	@PYTHONPATH=tests $(BIN)/python -m chaos
 
 test: check ## the whole test suite: unit, integration on a real broker, acceptance
 	$(BIN)/pytest

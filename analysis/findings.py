@@ -5,13 +5,14 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from analysis.observation import Observation
+from analysis.paced import event_of
 from lanes.dispatch import Dispatch
 from lanes.event import Event, HistoryEvent, StateEvent
 from lanes.key import KeyChoice, key_text, look_alikes
 from lanes.lane_map import LaneMap, lane_map
 from lanes.outcome import Outcome, apply_in
 from lanes.record import Record
-from state.records import HistoryRow, Progress
+from state.records import HistoryRow, Progress, Run
 
 Position = tuple[int, int]
 """Partition and offset."""
@@ -66,6 +67,10 @@ class Findings:
     """Whether history events go without a key while state events have one."""
     lane_key: str
     """What kept events in lanes: in group dispatch the records' key, in share dispatch the gate."""
+    shared: bool
+    """Whether a share group handed the records out."""
+    gone: set[str]
+    """Shipments of which the topic no longer has every event: what the stream asked for cannot be told."""
     without_key: int
     empty_key: int
     lanes: LaneMap
@@ -113,18 +118,15 @@ def find(seen: Observation) -> Findings:
     done = in_history | in_letters
     passed = [record for record in seen.records if _is_passed(seen, record, done)]
     positions = {(record.partition, record.offset) for record in passed}
-    events = [
-        record.event
-        for record in passed
-        if record.event is not None and (record.partition, record.offset) not in in_letters
-    ]
+    events = _applied_events(seen, passed, in_letters)
     skipped_steps: dict[str, list[str]] = defaultdict(list)
     for row in seen.history:
         if row.skipped:
             skipped_steps[row.tracking_no].append(row.state)
     wrong, undecided = wrong_finals(seen, events)
     key = key_of(seen.records)
-    shared = bool(seen.runs) and seen.runs[-1].dispatch is Dispatch.SHARE
+    run = settings_of_runs(seen)
+    shared = run is not None and run.dispatch is Dispatch.SHARE
     keys = Counter(record.key for record in seen.records)
     loads = _key_loads(seen.records)
     return Findings(
@@ -140,7 +142,9 @@ def find(seen: Observation) -> Findings:
         reasons=dict(Counter(letter.reason for letter in open_letters).most_common()),
         key=key,
         selective=is_selective(seen.records, key),
-        lane_key=seen.runs[-1].gate if shared else key,
+        lane_key=_lane_key(seen, run, key),
+        shared=shared,
+        gone=_gone(seen),
         without_key=keys[None],
         empty_key=keys[b""],
         lanes=_lanes(seen.records),
@@ -154,11 +158,48 @@ def find(seen: Observation) -> Findings:
         skipped_steps=dict(sorted(skipped_steps.items())),
         serial=apply_in(
             sorted(events, key=lambda event: event.order),
-            version_check=bool(seen.runs and seen.runs[-1].version_check),
+            version_check=run is not None and run.version_check,
         ),
         repeated_orders=len(events) - len({event.order for event in events}),
         fold_differs=fold_differs(seen),
     )
+
+
+def settings_of_runs(seen: Observation) -> Run | None:
+    """A run that stands for all that wrote; None where there is none, or their promises differ."""
+    writers = {row.run for row in seen.history}
+    acting = [run for run in seen.runs if run.run in writers] or seen.runs[-1:]
+    promises = {(run.dispatch, run.gate, run.version_check) for run in acting}
+    return acting[-1] if len(promises) == 1 else None
+
+
+def _lane_key(seen: Observation, run: Run | None, key: str) -> str:
+    if run is None:
+        return key if not seen.runs else "mixed"
+    return run.gate if run.dispatch is Dispatch.SHARE else key
+
+
+def _applied_events(seen: Observation, passed: list[Record], in_letters: set[Position]) -> list[Event]:
+    """The events that the database has taken in; of a retried record, what it was mended to."""
+    retried = {(letter.partition, letter.offset) for letter in seen.dead_letters} - in_letters
+    mended = {
+        position: event_of(row)
+        for row in seen.history
+        if (position := (row.partition, row.offset)) in retried
+    }
+    events = []
+    for record in passed:
+        position = (record.partition, record.offset)
+        event = mended.get(position, record.event)
+        if event is not None and position not in in_letters:
+            events.append(event)
+    return events
+
+
+def _gone(seen: Observation) -> set[str]:
+    """Shipments of which the topic no longer has every event that their history tells of."""
+    topic = {(record.partition, record.offset) for record in seen.records}
+    return {row.tracking_no for row in seen.history if (row.partition, row.offset) not in topic}
 
 
 def _is_passed(seen: Observation, record: Record, done: set[Position]) -> bool:

@@ -84,6 +84,13 @@ def progress_fits(evidence: Evidence) -> list[str]:
             )
         elif partition in seen.ranges and next_offset > seen.ranges[partition].high:
             against.append(f"partition {partition} goes on at offset {next_offset}, beyond the topic's end")
+        elif partition in seen.ranges and progress is not None:
+            here, low = reached(progress) or 0, seen.ranges[partition].low
+            if here < low:
+                against.append(
+                    f"partition {partition} goes on at offset {here}, the topic begins at {low}: records "
+                    "were deleted before they were applied"
+                )
     return against
 
 
@@ -182,11 +189,12 @@ def _unsettled(seen: Observation) -> set[str]:
     applied = {(row.partition, row.offset) for row in seen.history}
     letters = {(letter.partition, letter.offset) for letter in seen.dead_letters}
     settled = applied - letters
-    return {
+    waiting = {
         record.event.tracking_no
         for record in seen.records
         if record.event is not None and (record.partition, record.offset) not in settled
     }
+    return waiting | {row.tracking_no for row in seen.history if (row.partition, row.offset) in letters}
 
 
 def lanes_keep_order(evidence: Evidence) -> list[str]:
@@ -212,6 +220,8 @@ def _beyond_the_stream(found: Findings) -> list[HistoryRow]:
     own = Counter((event.tracking_no, event.order) for event in found.serial.backward)
     beyond = []
     for row in found.backward:
+        if row.tracking_no in found.gone:
+            continue
         event = (row.tracking_no, row.arrival_order)
         if own[event]:
             own[event] -= 1
@@ -228,12 +238,17 @@ def final_states_right(evidence: Evidence) -> list[str]:
     return [
         f"{wrong.tracking_no} is {wrong.state}, should be {wrong.expected}"
         for wrong in found.wrong
-        if wrong.tracking_no not in found.serial.wrong
+        if wrong.tracking_no not in found.serial.wrong and wrong.tracking_no not in found.gone
     ]
 
 
 def keeps_order(found: Findings) -> bool:
-    """Whether a shipment has one lane: by tracking number, or by a line that it never changes."""
+    """Whether a shipment has one lane: by tracking number, or by a line that it never changes.
+
+    A gate keeps order within its partition, so not that of a shipment over several.
+    """
+    if found.shared and found.split_shipments:
+        return False
     if found.lane_key == KeyChoice.LINE:
         return not found.line_changes
     return found.lane_key == KeyChoice.TRACKING_NO

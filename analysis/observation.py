@@ -40,11 +40,19 @@ def observe(
     topic_name: str | None,
     on_progress: Callable[[int, int], None],
 ) -> Observation:
-    """Look at the database first and at the topic second, so that what is applied is in what is read.
+    """Look at the group's offsets, then the database, then the topic, while workers may go on.
+
+    In that order: a group's offset is never ahead of the database, and what is applied is in what is read.
 
     Raises OtherSource when the database does not follow the topic, TopicMissing, DatabaseError,
     BrokerUnreachable. `on_progress` is told how many offsets of how many were read.
     """
+    with Reading(db) as reading:
+        source = reading.source
+    topics = Topics(connection)
+    topic = topics.get(topic_name or source.topic)
+    check_source(db, source, Source(topic.name, topic.topic_id, source.group_id))
+    committed = topics.committed(source.group_id, topic)
     with Reading(db) as reading:
         progress = {row.partition: row for row in reading.progress()}
         history = list(reading.history())
@@ -52,16 +60,12 @@ def observe(
         shipments = list(reading.shipments())
         runs = reading.runs()
         claims = reading.claims()
-        source = reading.source
-    topics = Topics(connection)
-    topic = topics.get(topic_name or source.topic)
-    check_source(db, source, Source(topic.name, topic.topic_id, source.group_id))
     ranges = topics.offsets(topic)
     return Observation(
         source=source,
         partitions=topic.partitions,
         ranges=ranges,
-        committed=topics.committed(source.group_id, topic),
+        committed=committed,
         records=_read(connection, topic, ranges, on_progress),
         runs=runs,
         progress=progress,

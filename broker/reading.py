@@ -22,6 +22,8 @@ def read_records(connection: Connection, topic: Topic, ranges: Mapping[int, Offs
     Joins no group and commits nothing. Raises BrokerUnreachable or BrokerRefused.
     """
     open_ends = {partition: here.high for partition, here in ranges.items() if here.low < here.high}
+    if not open_ends:
+        return
     consumer = open_consumer(connection.reader())
     try:
         consumer.assign([TopicPartition(topic.name, p, ranges[p].low) for p in open_ends])

@@ -12,6 +12,9 @@ from lanes.partitioner import Partitioner
 
 Settings = dict[str, str | int | float | bool]
 
+METADATA_TIMEOUT_S = 5.0
+"""How long the first answer may take: whoever mistyped an address waits no longer."""
+
 REQUEST_TIMEOUT_S = 8.0
 """How long a question to the broker may take before the broker counts as unreachable."""
 

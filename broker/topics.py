@@ -1,6 +1,7 @@
 """Questions and orders to the broker about topics, their offsets and a group's committed offsets."""
 
 import time
+from collections.abc import Callable, Mapping
 from concurrent.futures import Future
 from dataclasses import dataclass
 from typing import TypeVar
@@ -16,6 +17,7 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]
     AlterConfigOpType,
     ConfigEntry,
     ConfigResource,
+    ListOffsetsResultInfo,
     NewTopic,
     OffsetSpec,
     ResourceType,
@@ -23,9 +25,12 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]
 
 from broker.clients import open_admin, open_consumer
 from broker.errors import BrokerRefused, BrokerUnreachable, TopicDiffers, TopicMissing
-from broker.settings import REQUEST_TIMEOUT_S, Connection
+from broker.settings import METADATA_TIMEOUT_S, REQUEST_TIMEOUT_S, Connection
 
+K = TypeVar("K")
 T = TypeVar("T")
+
+RETRY_INTERVAL_S = 0.05
 
 UNREACHABLE = {
     KafkaError._TRANSPORT,
@@ -34,6 +39,17 @@ UNREACHABLE = {
     KafkaError._RESOLVE,
     KafkaError._TIMED_OUT_QUEUE,
 }
+
+PASSING = {
+    KafkaError.LEADER_NOT_AVAILABLE,
+    KafkaError.NOT_LEADER_FOR_PARTITION,
+    KafkaError.UNKNOWN_TOPIC_OR_PART,
+    KafkaError.FENCED_LEADER_EPOCH,
+    KafkaError.UNKNOWN_LEADER_EPOCH,
+    KafkaError.OFFSET_NOT_AVAILABLE,
+    KafkaError.REQUEST_TIMED_OUT,
+}
+"""Answers of a broker that is not yet told of a topic, or of a partition's new leader."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,19 +84,31 @@ class Topics:
     def check_reachable(self) -> None:
         """Raise BrokerUnreachable unless a broker answers."""
         try:
-            self._admin.list_topics(timeout=REQUEST_TIMEOUT_S)
+            self._admin.list_topics(timeout=METADATA_TIMEOUT_S)
         except KafkaException as error:
             raise self._as_convoy_error(error, "the cluster's metadata") from error
 
     def find(self, name: str) -> Topic | None:
         """The topic, or None where there is none."""
-        try:
-            metadata = self._admin.list_topics(topic=name, timeout=REQUEST_TIMEOUT_S).topics[name]
-        except KafkaException as error:
-            raise self._as_convoy_error(error, f"topic {name}") from error
-        if metadata.error is not None or not metadata.partitions:
-            return None
-        return Topic(name, self._topic_id(name), len(metadata.partitions))
+        deadline = time.monotonic() + REQUEST_TIMEOUT_S
+        while True:
+            try:
+                metadata = self._admin.list_topics(topic=name, timeout=METADATA_TIMEOUT_S).topics[name]
+            except KafkaException as error:
+                raise self._as_convoy_error(error, f"topic {name}") from error
+            refusal = metadata.error
+            if refusal is None and not metadata.partitions:
+                return None
+            if refusal is None:
+                try:
+                    return Topic(name, self._topic_id(name), len(metadata.partitions))
+                except KafkaException as error:
+                    refusal = error.args[0]
+            elif refusal.code() == KafkaError.UNKNOWN_TOPIC_OR_PART:
+                return None
+            if refusal.code() not in PASSING or time.monotonic() > deadline:
+                raise convoy_error(refusal, self.address, f"topic {name}")
+            time.sleep(RETRY_INTERVAL_S)
 
     def get(self, name: str) -> Topic:
         """The topic; raises TopicMissing where there is none."""
@@ -91,8 +119,14 @@ class Topics:
 
     def _topic_id(self, name: str) -> str:
         futures = self._admin.describe_topics(TopicCollection([name]), request_timeout=REQUEST_TIMEOUT_S)
-        description = self._wait(futures[name], f"topic {name}", accept=KafkaError._UNSUPPORTED_FEATURE)
-        return "" if description is None else str(description.topic_id)
+        try:
+            return str(futures[name].result(REQUEST_TIMEOUT_S + 1).topic_id)
+        except KafkaException as error:
+            if error.args[0].code() == KafkaError._UNSUPPORTED_FEATURE:
+                return ""
+            raise
+        except TimeoutError as error:
+            raise BrokerUnreachable(self.address, f"no answer about topic {name}") from error
 
     def create(self, name: str, partitions: int) -> Topic:
         """Make a topic and wait until the broker shows it."""
@@ -103,7 +137,7 @@ class Topics:
         while (topic := self.find(name)) is None or topic.partitions != partitions:
             if time.monotonic() > deadline:
                 raise BrokerRefused(f"topic {name} was made but does not show", topic=name)
-            time.sleep(0.05)
+            time.sleep(RETRY_INTERVAL_S)
         return topic
 
     def get_or_create(self, name: str, partitions: int | None, default_partitions: int) -> Topic:
@@ -142,12 +176,16 @@ class Topics:
 
     def _list_offsets(self, topic: Topic, spec: OffsetSpec) -> dict[int, int]:
         wanted = {TopicPartition(topic.name, partition): spec for partition in range(topic.partitions)}
-        futures = self._admin.list_offsets(
-            wanted, isolation_level=IsolationLevel.READ_COMMITTED, request_timeout=REQUEST_TIMEOUT_S
-        )
-        subject = f"offsets of topic {topic.name}"
-        answers = {tp.partition: self._wait(future, subject) for tp, future in futures.items()}
-        return {partition: answer.offset for partition, answer in answers.items() if answer is not None}
+
+        def ask() -> "Mapping[TopicPartition, Future[ListOffsetsResultInfo]]":
+            return self._admin.list_offsets(
+                wanted, isolation_level=IsolationLevel.READ_COMMITTED, request_timeout=REQUEST_TIMEOUT_S
+            )
+
+        try:
+            return {place.partition: answer.offset for place, answer in self._settled(ask).items()}
+        except KafkaException as error:
+            raise self._as_convoy_error(error, f"offsets of topic {topic.name}") from error
 
     def committed(self, group: str, topic: Topic) -> dict[int, int]:
         """Partition to the group's committed offset, for those that have one; joins no group.
@@ -190,6 +228,22 @@ class Topics:
             raise self._as_convoy_error(error, subject) from error
         except TimeoutError as error:
             raise BrokerUnreachable(self.address, f"no answer about {subject}") from error
+
+    def _settled(self, ask: "Callable[[], Mapping[K, Future[T]]]") -> "dict[K, T]":
+        """The answers, asked for again while the broker is about to choose or to tell leaders.
+
+        Raises KafkaException for any other error, or when that goes on for REQUEST_TIMEOUT_S.
+        """
+        deadline = time.monotonic() + REQUEST_TIMEOUT_S
+        while True:
+            try:
+                return {key: future.result(REQUEST_TIMEOUT_S + 1) for key, future in ask().items()}
+            except KafkaException as error:
+                if error.args[0].code() not in PASSING or time.monotonic() > deadline:
+                    raise
+            except TimeoutError as error:
+                raise BrokerUnreachable(self.address, "no answer in time") from error
+            time.sleep(RETRY_INTERVAL_S)
 
     def _as_convoy_error(self, error: KafkaException, subject: str) -> BrokerUnreachable | BrokerRefused:
         return convoy_error(error.args[0], self.address, subject)

@@ -16,6 +16,9 @@ from state.store import Store
 log = logging.getLogger(__name__)
 
 READY_TIMEOUT_S = 60.0
+ANSWER_TIMEOUT_S = 8.0
+"""How long a worker's first assignment is waited for before it counts as empty."""
+
 STABLE_S = 0.5
 """How long an assignment must stay as it is: the group may be about to deal again."""
 
@@ -41,14 +44,15 @@ class Barrier:
         Raises RunStalled at the deadline, and WorkerFailed as soon as a worker is gone: with fewer than
         asked for it would be another run.
         """
-        deadline = time.monotonic() + READY_TIMEOUT_S
+        begun = time.monotonic()
+        deadline = begun + READY_TIMEOUT_S
         ready_since: float | None = None
         while not stopped():
             self.crew.listen()
             if self.crew.ended:
                 hint = "The run had not begun: nothing was applied. Run the command again."
                 raise WorkerFailed("; ".join(self.crew.ended), hint=hint)
-            if not self._ready():
+            if not self._ready(waited_s=time.monotonic() - begun):
                 ready_since = None
             elif ready_since is None:
                 ready_since = time.monotonic()
@@ -57,16 +61,27 @@ class Barrier:
             if time.monotonic() > deadline:
                 raise RunStalled(
                     f"after {READY_TIMEOUT_S:.0f} s not every worker is ready: {self._state()}",
-                    hint="Is another program in the same group? Run it again with fewer workers, or with -v.",
+                    hint=self._hint(),
                     topic=self.topic.name,
                 )
             time.sleep(0.02)
+        if stopped():
+            return
         self.crew.order(Go(self.store.set_zero(self.run, now_us() + HEAD_START_US)))
 
-    def _ready(self) -> bool:
+    def _ready(self, waited_s: float) -> bool:
         if self.dispatch is Dispatch.SHARE:
             return self.crew.holding >= min(self.workers, self.records)
-        return is_even(self.crew.assignment, self.workers, self.topic.partitions)
+        assignment = self.crew.assignment
+        if waited_s > ANSWER_TIMEOUT_S:
+            # Under the newer group protocol a member without a partition is never told so.
+            assignment = {number: assignment.get(number, []) for number in range(self.workers)}
+        return is_even(assignment, self.workers, self.topic.partitions)
+
+    def _hint(self) -> str:
+        if self.dispatch is Dispatch.SHARE:
+            return "A share group hands out whole batches: write the topic with --one-record-batches."
+        return "Is another program in the same group? Run it again with fewer workers, or with -v."
 
     def _state(self) -> str:
         if self.dispatch is Dispatch.SHARE:

@@ -129,6 +129,8 @@ def _hear(member: _Member) -> None:
             match told:
                 case Assigned(partitions):
                     member.partitions = partitions
+                    # What it owns it has claimed anew, and tells again where it is halted.
+                    member.halted.clear()
                 case Holding():
                     member.holding = True
                 case Halted():

@@ -117,18 +117,21 @@ def retry(db: Path, partition: int, offset: int, value_file: Path | None, as_jso
     """
     with Reading(db) as reading:
         letter = reading.dead_letter(partition, offset)
+        checked = any(run.version_check for run in reading.runs() if run.run == letter.run)
         source = reading.source
     store = Store.open(db, source.topic, source.topic_id, source.group_id)
     try:
-        applier = Applier(store, letter.run, letter.worker, version_check=True)
-        records = applier.retry(partition, offset, value_file.read_bytes() if value_file else None)
+        applier = Applier(store, letter.run, letter.worker, version_check=checked)
+        tried, skipped = applier.retry(partition, offset, value_file.read_bytes() if value_file else None)
     finally:
         store.close()
     if as_json:
-        print_json({"applied": [[record.partition, record.offset] for record in records]})
-    else:
-        positions = ", ".join(str(record.offset) for record in records)
-        click.echo(f"Applied {len(records)} records of partition {partition}: offsets {positions}.")
+        print_json({"partition": partition, "tried": tried, "skipped": skipped})
+        return
+    click.echo(f"Tried again in partition {partition}: offsets {', '.join(map(str, tried))}.")
+    if skipped:
+        late = ", ".join(map(str, skipped))
+        click.echo(f"Older than their rows, so in the history only: offsets {late}.")
 
 
 def as_object(letter: DeadLetter) -> dict[str, object]:

@@ -54,14 +54,16 @@ class Gate:
     def before(self, record: Record) -> int | None:
         """The offset of the event before a record in its lane; None for the first of its lane.
 
-        Raises RunStalled when the topic does not show the record within READ_TIMEOUT_S.
+        Raises RunStalled when reading the topic does not get on for READ_TIMEOUT_S.
         """
         if self.lane_of(record) is None:
             return None
         deadline = time.monotonic() + READ_TIMEOUT_S
-        while self._read_to.get(record.partition, 0) <= record.offset:
+        while (read_to := self._read_to.get(record.partition, 0)) <= record.offset:
             self._read(record.partition)
-            if time.monotonic() > deadline:
+            if self._read_to[record.partition] > read_to:
+                deadline = time.monotonic() + READ_TIMEOUT_S
+            elif time.monotonic() > deadline:
                 raise RunStalled(
                     "the topic does not show a record that the share group handed out",
                     topic=self._topic,

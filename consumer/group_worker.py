@@ -46,6 +46,7 @@ class GroupWorker:
                 member.claim_again()
                 return
             member.commit_group_offsets(wait=False)
+        member.tell_halts(())
         note_ends(self._store, member, ends)
 
 

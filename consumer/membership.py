@@ -1,7 +1,7 @@
 """A worker's place in the consumer group: the partitions it owns, and what comes from them."""
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 
 from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, KafkaException, Message, TopicPartition
 
@@ -44,6 +44,8 @@ class Membership:
         """Partition to the offset after the last record given out."""
         self.halted: set[int] = set()
         """Partitions of which nothing more is given out: a record that is no event comes next."""
+        self._untold: dict[int, Record] = {}
+        """Halted partitions that nobody was told of yet, and the record that comes next in each."""
         self._incremental = connection.deals_incrementally
         self._consumer = open_consumer(connection.group_member(store.source.group_id))
 
@@ -65,19 +67,24 @@ class Membership:
         OffsetGone when the topic no longer has what comes next, BrokerRefused for what the client cannot
         mend by itself.
         """
+        before = dict(self.claims)
         first = self._consumer.poll(timeout_s)
         if first is None:
             return [], {}
-        claim = self._claim_of(first)
         rest = self._consumer.consume(most - 1, timeout=0) if most > 1 else []
-        # Dealt out anew in between, its partition is read again from the database's offset: to keep this
-        # one would be to pass those before it that were given out and not applied.
-        kept = [first] if self._claim_of(first) is claim else []
-        return self._sorted_out([*kept, *rest])
+        return self._sorted_out(self._without_moved([first, *rest], before))
 
-    def _claim_of(self, message: Message) -> Claim | None:
-        partition = message.partition()
-        return None if partition is None else self.claims.get(partition)
+    def _without_moved(self, messages: list[Message], before: dict[int, Claim]) -> list[Message]:
+        """The messages of partitions that were not dealt out anew while these were taken.
+
+        What came of the others may be from before or after: to keep one would be to pass those before it
+        that were given out and not applied. They are read again from the database's offset.
+        """
+        owned = before.keys() | self.claims.keys()
+        moved = {partition for partition in owned if before.get(partition) is not self.claims.get(partition)}
+        for partition in moved & self.claims.keys() & {message.partition() for message in messages}:
+            self._consumer.seek(self._position(self.claims[partition]))
+        return [message for message in messages if message.partition() not in moved]
 
     def _sorted_out(self, messages: Sequence[Message]) -> tuple[list[Record], dict[int, int]]:
         records = []
@@ -107,8 +114,19 @@ class Membership:
         if record.event is not None or self._on_halt is None:
             return True
         self.halted.add(record.partition)
-        self._on_halt(record)
+        self._untold[record.partition] = record
+        self._consumer.pause([TopicPartition(self._topic, record.partition)])
         return False
+
+    def tell_halts(self, waiting: Collection[int]) -> None:
+        """Tell of halted partitions of which everything before the bad record is applied.
+
+        `waiting` are partitions of which records were given out and are not applied yet.
+        """
+        for partition in self._untold.keys() - set(waiting):
+            record = self._untold.pop(partition)
+            if self._on_halt is not None:
+                self._on_halt(record)
 
     def _pass_or_raise(self, error: KafkaError, partition: int | None) -> None:
         if error.code() == KafkaError._MAX_POLL_EXCEEDED or error.retriable():
@@ -128,18 +146,19 @@ class Membership:
         for claim in self._claim(sorted(self.claims)):
             self._consumer.seek(self._position(claim))
 
-    def pause(self) -> None:
-        """Take no more records for now; staying a member needs polls all the same."""
-        self._consumer.pause(self._consumer.assignment())
+    def pause(self, partitions: Collection[int]) -> None:
+        """Take no more records of some partitions; staying a member needs polls all the same."""
+        self._consumer.pause([TopicPartition(self._topic, partition) for partition in partitions])
 
-    def resume(self) -> None:
-        """Take records again."""
-        self._consumer.resume(self._consumer.assignment())
+    def resume(self, partitions: Collection[int]) -> None:
+        """Take records of some partitions again."""
+        self._consumer.resume([TopicPartition(self._topic, partition) for partition in partitions])
 
     def _claim(self, partitions: list[int]) -> list[Claim]:
         claims = self._store.claim(partitions, self._owner)
         self.claims.update(claims)
         self.halted -= claims.keys()
+        self._untold = {p: record for p, record in self._untold.items() if p not in claims}
         self._given.update({p: claim.read_from or 0 for p, claim in claims.items()})
         return list(claims.values())
 

@@ -22,8 +22,8 @@ from state.store import Store
 log = logging.getLogger(__name__)
 
 POLL_TIMEOUT_S = 0.05
-MOST_WAITING = 10_000
-"""Records held back in memory before the partitions are paused."""
+MOST_WAITING = 1_000
+"""Records of one partition held in memory before it is paused."""
 
 
 class PacedWorker:
@@ -38,12 +38,13 @@ class PacedWorker:
         self._waiting: dict[int, deque[Record]] = {}
         self._ends: dict[int, int] = {}
         """Partition to its end, once everything before it was read."""
-        self._paused = False
+        self._paused: set[int] = set()
 
     def forget_all_but(self, owned: Collection[int]) -> None:
         """Forget what was read ahead of other partitions: it comes again from the database's offset."""
         self._waiting = {p: records for p, records in self._waiting.items() if p in owned}
         self._ends = {p: end for p, end in self._ends.items() if p in owned}
+        self._paused &= set(owned)
 
     def work(self, orders: Orders) -> None:
         """Wait for the start, then work until told to stop."""
@@ -54,6 +55,7 @@ class PacedWorker:
             record = self._next_record()
             self._relay.turn(self._member.claims)
             if record is None:
+                self._member.tell_halts([p for p, queue in self._waiting.items() if queue])
                 note_ends(self._store, self._member, self._ends_behind_nothing())
                 self._read_ahead(POLL_TIMEOUT_S)
                 continue
@@ -85,22 +87,25 @@ class PacedWorker:
         return {partition: end for partition, end in self._ends.items() if not self._waiting.get(partition)}
 
     def _read_ahead(self, timeout_s: float) -> None:
-        # Not while a head is unknown: it would never come to a paused partition.
-        full = sum(map(len, self._waiting.values())) >= MOST_WAITING and self._heads_known()
-        if full and not self._paused:
-            self._member.pause()
-        elif self._paused and not full:
-            self._member.resume()
-        self._paused = full
         records, ends = self._member.poll(MOST_WAITING, timeout_s)
         for record in records:
             self._waiting.setdefault(record.partition, deque()).append(record)
             self._ends.pop(record.partition, None)
         self._ends.update(ends)
+        self._pause_the_full()
+
+    def _pause_the_full(self) -> None:
+        """Pause each partition of which much waits; one whose head is unknown is never among them."""
+        full = {p for p, queue in self._waiting.items() if len(queue) >= MOST_WAITING}
+        self._member.pause(full - self._paused)
+        self._member.resume(self._paused - full - self._member.halted)
+        self._paused = full
 
     def _apply(self, record: Record, timing: Timing) -> None:
         member = self._member
-        if record.partition not in member.claims:
+        claim = member.claims.get(record.partition)
+        # While we took our time the partition may have gone, or gone and come back with this applied.
+        if claim is None or record.offset < (claim.next_offset or 0):
             return
         try:
             member.claims = self._applier.apply_owned([record], member.claims, timing)

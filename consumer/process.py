@@ -6,6 +6,9 @@ from dataclasses import dataclass
 from multiprocessing.connection import Connection as Pipe
 from pathlib import Path
 
+from confluent_kafka import KafkaException
+
+from broker.errors import BrokerRefused
 from broker.settings import Connection
 from console.output import set_up_logging
 from consumer.gate import Gate
@@ -36,6 +39,7 @@ class WorkerPlan:
     db: Path
     run: int
     number: int
+    workers: int
     version_check: bool
     dispatch: Dispatch
     gate: KeyChoice
@@ -73,6 +77,10 @@ def work_as_process(plan: WorkerPlan, pipe: Pipe) -> None:
     except ConvoyError as error:
         orders.tell(Failed.of(error))
         raise SystemExit(1) from None
+    except KafkaException as error:
+        refusal = BrokerRefused(f"the Kafka client gave up: {error.args[0].str()}", topic=plan.source.topic)
+        orders.tell(Failed.of(refusal))
+        raise SystemExit(1) from None
 
 
 def _work_in_group(plan: WorkerPlan, orders: Orders, store: Store, applier: Applier, relay: Relay) -> None:
@@ -102,7 +110,11 @@ def _work_shared(plan: WorkerPlan, orders: Orders, store: Store, applier: Applie
     if plan.gate is not KeyChoice.NONE:
         gate = Gate(plan.connection, store, plan.gate, selective=plan.selective)
     try:
-        ShareWorker(plan.connection, store, applier, relay, gate, plan.pace).work(orders)
+        # What is acknowledged never comes again, so the commit before it must survive a power cut.
+        store.database.connection.execute("pragma synchronous = full")
+        ShareWorker(
+            plan.connection, store, applier, relay, gate, plan.pace, number=plan.number, workers=plan.workers
+        ).work(orders)
     finally:
         if gate is not None:
             gate.close()

@@ -8,14 +8,15 @@ from pathlib import Path
 from broker.errors import BrokerRefused
 from broker.settings import Connection
 from broker.topics import OffsetRange, Topic, Topics
-from consumer.barrier import Barrier
+from consumer.barrier import ANSWER_TIMEOUT_S, Barrier
 from consumer.crew import Crew
 from consumer.errors import WorkerFailed, offset_gone
+from consumer.leftovers import Leftovers
 from consumer.pacing import Pace
 from consumer.process import Work, WorkerPlan, work_as_process
 from consumer.share_worker import share_groups_missing
 from consumer.telling import Halted
-from consumer.watch import Progressed, Watch, watch_for
+from consumer.watch import Progressed, RecordWatch, Watch, watch_for
 from lanes.bad_records import OnBadRecord
 from lanes.dispatch import Dispatch
 from lanes.key import KeyChoice
@@ -95,7 +96,8 @@ def consume_topic(
             if plan.tick_us is not None:
                 barrier = Barrier(crew, store, run, plan.workers, topic, plan.dispatch, watch.records_left())
                 barrier.start_when_ready(stopped)
-            assignment = _until_done(plan, crew, watch, stopped)
+            leftovers = Leftovers(plan.connection, topic, store, run, version_check=plan.version_check)
+            assignment = _until_done(plan, crew, watch, leftovers, stopped)
         finally:
             crew.stop()
         watch.look_once_more(crew.halted)
@@ -147,6 +149,7 @@ def _worker_plans(
             db=plan.db.resolve(),
             run=run,
             number=number,
+            workers=plan.workers,
             version_check=plan.version_check,
             dispatch=plan.dispatch,
             gate=plan.gate,
@@ -159,22 +162,40 @@ def _worker_plans(
     ]
 
 
-def _until_done(plan: RunPlan, crew: Crew, watch: Watch, stopped: Callable[[], bool]) -> dict[int, list[int]]:
+def _until_done(
+    plan: RunPlan, crew: Crew, watch: Watch, leftovers: Leftovers, stopped: Callable[[], bool]
+) -> dict[int, list[int]]:
     """Wait for the end of the run; the assignment just before it."""
+    caught_up_at: float | None = None
     while not stopped():
         crew.listen()
         if not crew.alive:
             raise WorkerFailed("; ".join(crew.ended), hint="No worker is left. Run the command again.")
         watch.look(crew.halted)
-        if plan.until_caught_up and watch.caught_up and _all_met(plan, crew):
+        if isinstance(watch, RecordWatch) and plan.tick_us is None:
+            leftovers.turn(watch)
+        if not watch.caught_up:
+            caught_up_at = None
+        elif caught_up_at is None:
+            caught_up_at = time.monotonic()
+        done = plan.until_caught_up and caught_up_at is not None and _all_met(plan, crew, caught_up_at)
+        # Once more, since partitions may have been added after the last look at the topic.
+        if done and watch.look_once_more(crew.halted):
             break
         time.sleep(LISTEN_INTERVAL_S)
     return crew.assignment
 
 
-def _all_met(plan: RunPlan, crew: Crew) -> bool:
-    """Whether every worker had its place in the group, so that those without a partition can be named."""
-    return plan.dispatch is Dispatch.SHARE or len(crew.assignment) == crew.alive
+def _all_met(plan: RunPlan, crew: Crew, caught_up_at: float) -> bool:
+    """Whether every worker had its place in the group, so that those without a partition can be named.
+
+    Under the newer group protocol nobody tells a worker that it has none, so that is not waited for longer
+    than ANSWER_TIMEOUT_S.
+    """
+    waited_s = time.monotonic() - caught_up_at
+    return (
+        plan.dispatch is Dispatch.SHARE or len(crew.assignment) == crew.alive or waited_s > ANSWER_TIMEOUT_S
+    )
 
 
 def check_offsets(topic: Topic, progress: list[Progress], offsets: Mapping[int, OffsetRange]) -> None:

@@ -53,14 +53,18 @@ class ShareWorker:
         relay: Relay,
         gate: Gate | None,
         pace: Pace | None,
+        *,
+        number: int,
+        workers: int,
     ) -> None:
+        self._store = store
+        self._number = number
+        self._workers = workers
         self._topic = store.source.topic
         self._applier = applier
         self._relay = relay
         self._gate = gate
         self._pace = pace
-        self._with_letters: set[int] = set()
-        """Partitions of which this worker has kept dead letters."""
         self._consumer = open_share_consumer(connection.share_member(store.source.group_id))
 
     def work(self, orders: Orders) -> None:
@@ -72,7 +76,7 @@ class ShareWorker:
         try:
             self._consumer.subscribe([self._topic])
             while not orders.stopped:
-                self._relay.turn(self._with_letters)
+                self._relay.turn(self._partitions_to_relay())
                 for message in self._take():
                     record = record_of(message)
                     if self._pace is not None and pacer is None:
@@ -80,6 +84,10 @@ class ShareWorker:
                     self._work_on(message, record, pacer, orders)
         finally:
             self._consumer.close()
+
+    def _partitions_to_relay(self) -> list[int]:
+        """Where nobody owns a partition, its dead letters are one worker's to send, by its number."""
+        return [p for p in self._store.unsent_partitions() if p % self._workers == self._number]
 
     def _take(self) -> list[Message]:
         """The next record, acknowledging the one before on the way; raises for errors of the group."""
@@ -112,8 +120,6 @@ class ShareWorker:
             timing = pacer.take_time(record.event)
         if timing is None:
             return
-        if record.event is None:
-            self._with_letters.add(record.partition)
         if not self._applier.apply_shared(record, timing):
             where = (self._topic, record.partition, record.offset)
             log.info("%s[%s]@%s came again; it is applied already", *where)

@@ -64,11 +64,15 @@ class Watch(ABC):
         self.caught_up = done >= total
         self._on_progress(done, total)
 
-    def look_once_more(self, halted: Collection[int]) -> None:
-        """Look at what the workers did before they stopped; a broker that is away is not waited for."""
-        if not self.caught_up and not self._away:
-            self._next_look = 0.0
+    def look_once_more(self, halted: Collection[int]) -> bool:
+        """Look at everything now, the topic's partitions too; whether all is applied.
+
+        A broker that is away is not waited for.
+        """
+        if not self._away:
+            self._next_look = self._next_topic_look = 0.0
             self.look(halted)
+        return self.caught_up
 
     def records_left(self) -> int:
         """About how much is left to apply, at this moment."""
@@ -114,6 +118,10 @@ class RecordWatch(Watch):
         self._open: dict[int, deque[int]] = defaultdict(deque)
         """Partition to the offsets from the first that was not done at the last look."""
 
+    def first_open(self) -> dict[int, int]:
+        """Partition to the first offset that was not done at the last look, where there is one."""
+        return {partition: waiting[0] for partition, waiting in self._open.items() if waiting}
+
     def _measure(self, offsets: Mapping[int, OffsetRange]) -> tuple[int, int]:
         unread = {
             partition: OffsetRange(max(here.low, self._read_to.get(partition, 0)), here.high)
@@ -125,7 +133,9 @@ class RecordWatch(Watch):
             self._records += 1
         self._read_to = {partition: here.high for partition, here in offsets.items()}
         for partition, waiting in self._open.items():
-            while waiting and self._store.is_done(partition, waiting[0]):
+            low = offsets[partition].low if partition in offsets else 0
+            # What the topic has deleted will never be handed out.
+            while waiting and (waiting[0] < low or self._store.is_done(partition, waiting[0])):
                 waiting.popleft()
         return self._records - sum(map(len, self._open.values())), self._records
 

@@ -37,12 +37,13 @@ def lane_value(event: Event, key: KeyChoice, *, selective: bool) -> str | None:
 
 
 def key_text(key: bytes) -> str:
-    """A key for people: its text in quotes where it is UTF-8, else its bytes as hex:..."""
+    """A key for people: its text, in quotes where that could be misread; other bytes as hex:..."""
     try:
         text = key.decode()
     except UnicodeDecodeError:
         return f"hex:{key.hex()}"
-    return text if text.isprintable() and text == text.strip() and text else repr(text)
+    plain = text.isprintable() and text == text.strip() and text and not text.startswith("hex:")
+    return text if plain else repr(text)
 
 
 def look_alikes(keys: Iterable[str]) -> list[list[str]]:

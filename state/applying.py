@@ -9,7 +9,7 @@ from lanes.event import Event, HistoryEvent, StateEvent
 from lanes.outcome import judge
 from lanes.record import Record
 from state.database import now_us
-from state.dead_letters import park, records_to_retry, resolve
+from state.dead_letters import park, records_to_retry, resolve, was_passed
 from state.errors import StaleOwner
 from state.queries import QUERIES
 from state.records import Claim, Timing
@@ -77,17 +77,26 @@ class Applier:
             self._keep_dead_letters(connection, [record], {})
         return True
 
-    def retry(self, partition: int, offset: int, value: bytes | None) -> list[Record]:
+    def retry(self, partition: int, offset: int, value: bytes | None) -> tuple[list[int], list[int]]:
         """Apply a dead letter, with another value where one is given, and what is parked behind it.
 
-        Returns the records in the order applied. What is parked follows in offset order, up to the next
-        one that is no event. Raises NoDeadLetter and BadEvent, with nothing changed.
+        Returns the offsets in the order tried, and those of them that were skipped. What is parked follows
+        in offset order, up to the next one that is no event. Where later events of the shipment went past
+        the letter, an event older than the row is skipped, whatever the run's version check. Raises
+        NoDeadLetter and BadEvent, with nothing changed.
         """
         with self._store.database.transaction() as connection:
             records = records_to_retry(connection, partition, offset, value)
-            self._write_events(connection, records, {}, NOT_PACED)
+            applier = self
+            if was_passed(connection, records[0]):
+                applier = Applier(
+                    self._store, self._context["run"], self._context["worker"], version_check=True
+                )
+            entries = applier._write_events(connection, records, {}, NOT_PACED)
             resolve(connection, records)
-        return records
+        return [r.offset for r in records], [
+            r.offset for r, e in zip(records, entries, strict=True) if e["skipped"]
+        ]
 
     def _check_claim(self, connection: Connection, claim: Claim) -> None:
         row = connection.execute(QUERIES["fence"], {"partition": claim.partition}).fetchone()
@@ -105,8 +114,8 @@ class Applier:
         records: Sequence[Record],
         epochs: Mapping[int, int],
         timing: Timing,
-    ) -> None:
-        """Judge each state event against the row as the events before it in this batch left it."""
+    ) -> list[dict[str, str | int | None]]:
+        """Judge each state event against the row as the events before it left it; the history's entries."""
         versions: dict[str, int | None] = {}
         rows = {}
         history = []
@@ -136,6 +145,7 @@ class Applier:
             history.append(entry)
         connection.executemany(QUERIES["put_shipment"], rows.values())
         connection.executemany(QUERIES["add_history"], history)
+        return history
 
     def _entry(
         self, record: Record, event: Event, epoch: int | None, timing: Timing

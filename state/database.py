@@ -3,9 +3,10 @@
 import sqlite3
 import stat
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from lanes.errors import ConvoyError
 from state.errors import DatabaseBusy, DatabaseError
@@ -42,6 +43,14 @@ class Database:
                 if self.connection.in_transaction:
                     self.connection.execute("rollback")
                 raise
+        except sqlite3.Error as error:
+            raise self._as_convoy_error(error, time.monotonic() - started) from error
+
+    def query(self, sql: str, values: Mapping[str, object] | tuple[object, ...] = ()) -> list[Any]:
+        """The rows of a reading statement; raises DatabaseBusy and DatabaseError as `transaction` does."""
+        started = time.monotonic()
+        try:
+            return self.connection.execute(sql, values).fetchall()
         except sqlite3.Error as error:
             raise self._as_convoy_error(error, time.monotonic() - started) from error
 

@@ -73,6 +73,18 @@ def letter_at(connection: Connection, partition: int, offset: int) -> DeadLetter
     return DeadLetter(*row)
 
 
+def was_passed(connection: Connection, record: Record) -> bool:
+    """Whether later events of the record's shipment were applied from its partition."""
+    if record.event is None:
+        return False
+    place = {
+        "tracking_no": record.event.tracking_no,
+        "partition": record.partition,
+        "offset": record.offset,
+    }
+    return bool(connection.execute(QUERIES["was_passed"], place).fetchone()[0])
+
+
 def resolve(connection: Connection, records: Sequence[Record]) -> None:
     """Note that records are applied after all."""
     connection.executemany(

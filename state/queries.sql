@@ -67,6 +67,9 @@ select partition, offset, key, value, reason from dead_letter
 where sent_us is null and partition = :partition
 order by offset limit :most;
 
+-- name: get_unsent_partitions
+select distinct partition from dead_letter where sent_us is null;
+
 -- name: set_sent
 update dead_letter set sent_us = :sent_us where partition = :partition and offset = :offset;
 
@@ -77,6 +80,12 @@ where partition = :partition and key = :key and resolved_us is null order by off
 -- name: get_dead_letter
 select partition, offset, key, value, reason, parked, run, worker, owner_epoch, kept_us, sent_us, resolved_us
 from dead_letter where partition = :partition and offset = :offset;
+
+-- name: was_passed
+select exists (
+    select 1 from history
+    where tracking_no = :tracking_no and partition = :partition and offset > :offset
+);
 
 -- name: set_resolved
 update dead_letter set resolved_us = :resolved_us where partition = :partition and offset = :offset;

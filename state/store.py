@@ -18,7 +18,6 @@ class Store:
 
     def __init__(self, database: Database, source: Source) -> None:
         self._database = database
-        self._connection = database.connection
         self.source = source
 
     @classmethod
@@ -124,12 +123,16 @@ class Store:
 
     def progress(self) -> list[Progress]:
         """Each partition's progress."""
-        return [Progress(*row) for row in self._connection.execute(QUERIES["get_progress"])]
+        return [Progress(*row) for row in self._database.query(QUERIES["get_progress"])]
+
+    def unsent_partitions(self) -> list[int]:
+        """Partitions of which a dead letter waits to be sent."""
+        return [partition for (partition,) in self._database.query(QUERIES["get_unsent_partitions"])]
 
     def unsent_dead_letters(self, partition: int, most: int) -> list[UnsentLetter]:
         """Dead letters of a partition that its dead-letter topic has not acknowledged, by offset."""
         place = {"partition": partition, "most": most}
-        return [UnsentLetter(*row) for row in self._connection.execute(QUERIES["get_unsent"], place)]
+        return [UnsentLetter(*row) for row in self._database.query(QUERIES["get_unsent"], place)]
 
     def mark_sent(self, partition: int, offset: int) -> None:
         """Note that the dead-letter topic has acknowledged a dead letter."""
@@ -140,12 +143,11 @@ class Store:
     def is_done(self, partition: int, offset: int) -> bool:
         """Whether a record is in the history or among the dead letters."""
         place = {"partition": partition, "offset": offset}
-        (done,) = self._connection.execute(QUERIES["is_done"], place).fetchone()
-        return bool(done)
+        return bool(self._database.query(QUERIES["is_done"], place)[0][0])
 
     def totals(self, run: int) -> Totals:
         """Counts over one run."""
-        return Totals(*self._connection.execute(QUERIES["get_totals"], {"run": run}).fetchone())
+        return Totals(*self._database.query(QUERIES["get_totals"], {"run": run})[0])
 
 
 def check_source(path: Path, bound: Source, wanted: Source) -> None:

@@ -1,6 +1,5 @@
 """Produce, consume, analyze, as a user runs them: results on stdout, the rest on stderr, exit codes."""
 
-import subprocess
 import sys
 from pathlib import Path
 
@@ -42,7 +41,7 @@ def test_the_lesson_from_file_to_verdict(
     assert (consumed.json["applied"], consumed.json["caught_up"]) == (20, True)
     found = analyzed.json
     assert (found["topic"], found["records"], found["applied"]) == (trial.topic_name, 20, 20)
-    assert found["check"] == {"verdict": "true", "reasons": []}
+    assert found["check"]["verdict"] == "true"
     assert found["model"]["dispatch"] == dispatch.value
     assert found["backward_writes"] == consumed.json["backward_writes"]
     if key is not KeyChoice.NONE and not shared:
@@ -104,7 +103,7 @@ def test_a_broken_invariant_is_exit_code_3_only_when_asked_to_check(trial: Trial
     trial.make_topic(15)
     for version, partitioner in ((2, Partitioner.MURMUR2), (1, Partitioner.CRC32)):
         trial.produce([state_event(version, shipment="TT0124", version=version)], partitioner=partitioner)
-        trial.consume(workers=1)
+        trial.consume()
 
     checked = convoy.run("analyze", "--db", trial.db, "--check", "--json")
     unchecked = convoy.run("analyze", "--db", trial.db)
@@ -119,7 +118,7 @@ def test_a_broken_invariant_is_exit_code_3_only_when_asked_to_check(trial: Trial
 def test_what_is_not_yet_applied_is_exit_code_4(trial: Trial, convoy: Convoy) -> None:
     trial.make_topic(1)
     trial.produce(lesson_events()[:5])
-    trial.consume(workers=1)
+    trial.consume()
     trial.produce(lesson_events()[5:])
 
     ran = convoy.run("analyze", "--db", trial.db, "--check", "--json")
@@ -188,8 +187,8 @@ def test_events_from_a_csv_file_as_a_spreadsheet_saves_it(
     ]
 
 
-def test_versions_are_told(convoy: Convoy) -> None:
-    told = subprocess.run([sys.executable, "-m", "convoy", "--version"], capture_output=True, text=True)
+def test_the_version_is_told(convoy: Convoy) -> None:
+    told = convoy.run("--version")
 
-    assert told.returncode == 0
+    assert told.code == 0
     assert told.stdout.startswith("convoy")

@@ -9,6 +9,7 @@ from random import Random
 
 from confluent_kafka import Consumer, TopicPartition
 
+import consumer.leftovers
 from analysis.findings import find
 from analysis.invariants import Evidence
 from analysis.observation import observe
@@ -16,6 +17,7 @@ from analysis.verdict import Holds, judge_evidence
 from broker.settings import Connection
 from broker.topics import Topics
 from chaos import load
+from chaos.broken import put
 from chaos.evidence import notes
 from chaos.load import Item
 from chaos.saboteurs import Sabotage
@@ -30,6 +32,9 @@ from state.store import Store
 PARTITIONS = 6
 WORKERS = 4
 DRAIN_TIMEOUT_S = 90.0
+LEFTOVER_PATIENCE_S = 2.0
+"""In place of the product's: the broker's lock here is as short."""
+
 SLICE = 100
 """Shipments written at once while a fault wants more load."""
 
@@ -101,7 +106,8 @@ class Arena:
 
     def send(self, items: list[Item]) -> None:
         """Write and wait for the acknowledgements."""
-        load.send(self.connection, self.name, items, self.acks)
+        shared = self.dispatch is Dispatch.SHARE
+        load.send(self.connection, self.name, items, self.acks, one_record_batches=shared)
         self.sent += len(items)
 
     def keep_loaded(self, bad_every: int = 0) -> None:
@@ -135,6 +141,7 @@ class Arena:
             db=self.db.resolve(),
             run=run,
             number=number,
+            workers=WORKERS,
             version_check=False,
             dispatch=self.dispatch,
             gate=KeyChoice.NONE,
@@ -165,6 +172,7 @@ class Arena:
         def on_progress(done: int, total: int) -> None:
             level[:] = done, total
 
+        put(consumer.leftovers, "PATIENCE_S", LEFTOVER_PATIENCE_S)
         plan = RunPlan(self.connection, self.name, self.db, WORKERS, dispatch=self.dispatch)
         work = Sabotage(self.log, broken=broken, batch=10_000).work()
         result = consume_topic(plan, stopped=stopped, on_progress=on_progress, work=work)
@@ -215,7 +223,7 @@ class Arena:
                 if message.error() is not None:
                     continue
                 headers = dict(message.headers() or [])
-                found.add((int(headers["convoy.partition"]), int(headers["convoy.offset"])))
+                found.add((int(headers["convoy.partition"] or -1), int(headers["convoy.offset"] or -1)))
                 if (message.offset() or 0) + 1 >= left.get(message.partition() or 0, 0):
                     left.pop(message.partition() or 0, None)
         consumer.close()

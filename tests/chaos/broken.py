@@ -4,6 +4,7 @@ Each is the product with one part of its promise taken out, inside a worker proc
 """
 
 from collections.abc import Callable
+from types import ModuleType
 from typing import Any
 
 from confluent_kafka import TopicPartition
@@ -16,9 +17,14 @@ from state.queries import QUERIES
 from state.records import Claim
 
 
+def put(owner: type | ModuleType, name: str, other: object) -> None:
+    """Put something else in the place of a product's function, in this process."""
+    setattr(owner, name, other)
+
+
 def remove_fence() -> None:
     """Write whatever comes, whoever owns the partition and wherever it is."""
-    Applier._check_claim = lambda *_: None  # type: ignore[method-assign,assignment]
+    put(Applier, "_check_claim", lambda *_: None)
 
 
 def ignore_epoch() -> None:
@@ -29,7 +35,7 @@ def ignore_epoch() -> None:
         if next_offset != claim.next_offset:
             raise StaleOwner(self._store.source.topic, claim.partition, "another offset")
 
-    Applier._check_claim = check_offset  # type: ignore[method-assign]
+    put(Applier, "_check_claim", check_offset)
 
 
 def write_offset_later() -> None:
@@ -47,7 +53,7 @@ def write_offset_later() -> None:
         _write_offsets(database, held.offsets)
         return moved
 
-    Applier.apply_owned = apply  # type: ignore[method-assign]
+    put(Applier, "apply_owned", apply)
 
 
 class _HoldingBack:
@@ -88,8 +94,8 @@ def commit_group_first() -> None:
         (group,) = self._consumer.committed([TopicPartition(self._topic, claim.partition)], timeout=10)
         return TopicPartition(self._topic, claim.partition, max(group.offset, 0))
 
-    Membership.poll = committing  # type: ignore[method-assign]
-    Membership._position = position  # type: ignore[method-assign]
+    put(Membership, "poll", committing)
+    put(Membership, "_position", position)
 
 
 def swallow_bad_records() -> None:
@@ -100,7 +106,7 @@ def swallow_bad_records() -> None:
         records, ends = poll(self, *args)
         return [record for record in records if record.event is not None], ends
 
-    Membership.poll = swallowing  # type: ignore[method-assign]
+    put(Membership, "poll", swallowing)
 
 
 def assign_by_hand() -> None:
@@ -111,7 +117,7 @@ def assign_by_hand() -> None:
         self._assigned(self._consumer, [TopicPartition(self._topic, number) for number in partitions])
         return self
 
-    Membership.__enter__ = enter  # type: ignore[method-assign]
+    put(Membership, "__enter__", enter)
 
 
 BREAK: dict[str, Callable[[], None]] = {

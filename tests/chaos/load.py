@@ -1,4 +1,4 @@
-"""The stream that is written: shipments of five events, records that are no events, and who was promised what.
+"""The stream that is written: shipments of five events, records that are no events, and what was promised.
 
 The producer keeps a file with the position of every record that the broker acknowledged, written by the
 delivery reports themselves: what is in it must be found again.
@@ -54,14 +54,13 @@ def shipments(first: int, count: int) -> list[Item]:
     items: list[Item] = []
     numbers = range(first, first + count)
     for begin in range(0, count, AT_ONCE):
-        for state_number, state in enumerate(STATES):
+        for state in STATES:
             for number in numbers[begin : begin + AT_ONCE]:
                 order = first * len(STATES) + len(items)
                 event = StateEvent(
                     tracking_no=f"TR-{number:06}", line=f"L{number % 7}", state=state, duration=1, order=order
                 )
                 items.append(Item(encode(event), event.tracking_no.encode(), order=order))
-                assert state_number < len(STATES)
     return items
 
 
@@ -79,10 +78,19 @@ def bad_run(count: int, partition: int) -> list[Item]:
     return [Item(value, b"bad", partition) for value in islice(cycle(BAD_VALUES), count)]
 
 
-def send(connection: Connection, topic: str, items: Sequence[Item], acks: Path, pause_s: float = 0.0) -> None:
+def send(
+    connection: Connection,
+    topic: str,
+    items: Sequence[Item],
+    acks: Path,
+    pause_s: float = 0.0,
+    *,
+    one_record_batches: bool = False,
+) -> None:
     """Write the items and wait for their reports; raises TimeoutError when one does not come.
 
-    `pause_s` is waited after each record, for a load that lasts.
+    `pause_s` is waited after each record, for a load that lasts. A share group hands out whole batches:
+    with `one_record_batches` a worker holds one record at a time.
     """
     file = os.open(acks, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
     refused: list[str] = []
@@ -93,7 +101,7 @@ def send(connection: Connection, topic: str, items: Sequence[Item], acks: Path, 
         else:
             os.write(file, f"{message.partition()} {message.offset()}\n".encode())
 
-    producer = Producer(connection.producer(Partitioner.MURMUR2))
+    producer = Producer(connection.producer(Partitioner.MURMUR2, one_record_batches=one_record_batches))
     try:
         for item in items:
             producer.produce(topic, item.value, item.key, item.partition, on_delivery=report)

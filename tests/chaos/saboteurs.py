@@ -11,10 +11,11 @@ from enum import StrEnum
 from functools import partial
 from multiprocessing.connection import Connection as Pipe
 from pathlib import Path
+from typing import Any
 
 import consumer.group_worker
 import consumer.process
-from chaos.broken import BREAK
+from chaos.broken import BREAK, put
 from chaos.evidence import note
 from chaos.seams import Seams
 from consumer.process import Work, WorkerPlan, work_as_process
@@ -33,7 +34,7 @@ KILL_POINTS = {
 }
 """What the table calls it, and the moment."""
 
-ALWAYS_NOTED = {"refused", "applied", "after assigned", "not delivered"}
+ALWAYS_NOTED = {"refused", "came again", "applied", "after assigned", "not delivered"}
 
 
 class Act(StrEnum):
@@ -72,9 +73,7 @@ class Sabotage:
 def sabotaged_work(sabotage: Sabotage, plan: WorkerPlan, pipe: Pipe) -> None:
     """Be a worker with a sabotage; the entry point of its process."""
     consumer.group_worker.BATCH = sabotage.batch
-    consumer.process.set_up_logging = lambda _: logging.basicConfig(
-        filename=sabotage.log.with_suffix(".log"), level=logging.INFO, format="%(process)d %(message)s"
-    )
+    put(consumer.process, "set_up_logging", lambda _: _log_to(sabotage.log.with_suffix(".log")))
     act = _Act(sabotage, plan.db)
     if sabotage.broken:
         BREAK[sabotage.broken]()
@@ -84,15 +83,19 @@ def sabotaged_work(sabotage: Sabotage, plan: WorkerPlan, pipe: Pipe) -> None:
     work_as_process(plan, pipe)
 
 
+def _log_to(file: Path) -> None:
+    logging.basicConfig(filename=file, level=logging.INFO, format="%(process)d %(message)s")
+
+
 def _limit_pages(most: int) -> None:
     connect = sqlite3.connect
 
-    def limited(*args: object, **named: object) -> sqlite3.Connection:
-        connection = connect(*args, **named)  # type: ignore[call-overload]
+    def limited(*args: Any, **named: Any) -> sqlite3.Connection:
+        connection: sqlite3.Connection = connect(*args, **named)
         sqlite3.Connection.execute(connection, f"pragma max_page_count = {most}")
-        return connection  # type: ignore[no-any-return]
+        return connection
 
-    sqlite3.connect = limited  # type: ignore[assignment]
+    put(sqlite3, "connect", limited)
 
 
 class _Act:

@@ -31,6 +31,7 @@ BROKER_SETTINGS = {
     "group.share.session.timeout.ms": "2000",
     "group.share.min.record.lock.duration.ms": "1000",
     "group.share.record.lock.duration.ms": "2000",
+    "group.share.delivery.count.limit": "2",
 }
 """The broker's side of the same."""
 
@@ -77,14 +78,16 @@ class Ground:
         named = {name.replace("_", "."): value for name, value in properties.items()}
         return Connection(self.broker.bootstrap_servers, {**IMPATIENT, **named})
 
+    def connection_for(self, dispatch: Dispatch, **properties: str) -> Connection:
+        """The same for a dispatch: what a share group's members are patient about is the broker's."""
+        if dispatch is Dispatch.SHARE:
+            return Connection(self.broker.bootstrap_servers)
+        return self.connection(**properties)
+
     def arena(self, name: str, dispatch: Dispatch = Dispatch.GROUP, **properties: str) -> Arena:
         """A topic and a table of their own."""
         self._made += 1
-        connection = (
-            self.connection(**properties)
-            if dispatch is Dispatch.GROUP
-            else Connection(self.broker.bootstrap_servers)
-        )
+        connection = self.connection_for(dispatch, **properties)
         label = f"{name}-{self._made}"
         return Arena(connection, label, self.folder / label, self.rng.randrange(2**32), dispatch)
 

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
+from chaos.broken import put
 from consumer.membership import Membership
 from consumer.relay import Relay
 from consumer.share_worker import ShareWorker
@@ -32,7 +33,7 @@ class Seams:
 
     def open(self) -> None:
         """From here on each moment is told."""
-        sqlite3.connect = partial(sqlite3.connect, factory=_connection_of(self))  # type: ignore[assignment]
+        put(sqlite3, "connect", partial(sqlite3.connect, factory=_connection_of(self)))
         self._around_apply("apply_owned")
         self._around_apply("apply_shared")
         self._around(Membership, "commit_group_offsets", "group commit")
@@ -64,7 +65,7 @@ class Seams:
                 raise
             finally:
                 self.applying = ""
-            self.tap("applied")
+            self.tap("came again" if result is False else "applied")
             return result
 
         setattr(Applier, name, told)
@@ -85,8 +86,8 @@ class Seams:
                 self.tap("after take")
             return messages
 
-        Membership.poll = polled  # type: ignore[method-assign]
-        ShareWorker._take = taken  # type: ignore[method-assign]
+        put(Membership, "poll", polled)
+        put(ShareWorker, "_take", taken)
 
     def _around_mark(self) -> None:
         """A dead letter is acknowledged and about to be marked as sent, or marked."""
@@ -98,7 +99,7 @@ class Seams:
             if error is None:
                 self.tap("after mark")
 
-        Relay._delivered = told  # type: ignore[method-assign]
+        put(Relay, "_delivered", told)
 
 
 def _connection_of(seams: Seams) -> type[sqlite3.Connection]:
@@ -106,7 +107,7 @@ def _connection_of(seams: Seams) -> type[sqlite3.Connection]:
         """A connection that tells of its statements."""
 
         def execute(self, sql: str, *args: Any) -> sqlite3.Cursor:
-            name = f"{NAME_OF.get(sql, sql)}"
+            name = NAME_OF.get(sql, sql)
             seams.tap(f"{seams.applying}before {name}")
             result = super().execute(sql, *args)
             seams.tap(f"{seams.applying}after {name}")

@@ -4,6 +4,7 @@ import os
 import signal
 import time
 from functools import partial
+from typing import Any
 
 from chaos.evidence import notes
 from chaos.gang import Gang
@@ -13,7 +14,7 @@ from chaos.scene import Ground, Outcome, Play, conclude
 CHANGE_INTERVAL_S = 0.25
 MOST_MEMBERS = 6
 
-PROTOCOLS = {
+PROTOCOLS: dict[str, dict[str, Any]] = {
     "range": {},
     "cooperative-sticky": {"partition_assignment_strategy": "cooperative-sticky"},
     "consumer protocol": {"group_protocol": "consumer"},

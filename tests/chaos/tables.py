@@ -1,5 +1,6 @@
 """Faults of the database: locked, crowded, killed while it folds its log, and full."""
 
+import shutil
 import sqlite3
 import subprocess
 import sys
@@ -18,20 +19,21 @@ from chaos.scene import Ground, Outcome, Play, conclude
 
 FOREIGN_WRITERS = 8
 CROWD = """
-import sqlite3, sys
+import sqlite3, sys, time
 file = sqlite3.connect(sys.argv[1], timeout=60, isolation_level=None)
 number = int(sys.argv[2])
 while True:
     file.execute("begin immediate")
     file.execute("insert into foreign_writes values (?)", (number,))
     file.execute("commit")
+    time.sleep(0.005)
 """
 FULL_SLACK_BYTES = 300_000
 CHECKPOINT_S = (0.0, 0.004)
 
 
 def foreign_lock(seconds: float, ground: Ground, wanted: int) -> Outcome:
-    """Another program holds the write lock; landed where nothing was applied meanwhile, and no worker died."""
+    """Another program holds the write lock; landed where nothing was applied meanwhile."""
     arena = ground.arena("foreign-lock")
     landed = 0
     with Gang(arena, lambda _: Sabotage(arena.log)) as gang:
@@ -114,7 +116,7 @@ def full(ground: Ground, wanted: int) -> Outcome:
             filler = _fill(disk) if disk else None
             with Gang(arena, lambda _, limit=limit: Sabotage(arena.log, most_pages=limit)) as gang:  # type: ignore[misc]
                 arena.send(arena.shipments(400))
-                gang.until(lambda: any("full" in failure for failure in gang.failures), 60)  # noqa: B023
+                gang.until(lambda: any("full" in failure for failure in gang.failures), 60)
                 landed += any("full" in failure for failure in gang.failures)
                 gang.size = 0
             if filler:
@@ -137,7 +139,7 @@ def _small_disk(arena: Arena) -> Iterator[Path | None]:
         return
     try:
         moved = disk / arena.db.name
-        arena.db.rename(moved)
+        shutil.move(arena.db, moved)
         arena.db.symlink_to(moved)
         yield disk
         kept = moved.read_bytes()

@@ -6,7 +6,7 @@ import time
 from contextlib import closing
 
 from confluent_kafka import TopicPartition
-from confluent_kafka.admin import AdminClient, NewPartitions
+from confluent_kafka.admin import AdminClient, NewPartitions  # type: ignore[attr-defined]
 
 from analysis.verdict import Holds
 from broker.topics import Topics
@@ -85,9 +85,11 @@ def truncate_unapplied(ground: Ground, wanted: int) -> Outcome:
 
 def _delete_before(arena: Arena, ahead: int) -> bool:
     """Let each partition begin at, or so much behind, the table's next offset; whether the log shows it."""
-    progress = dict(arena.rows("select partition, next_offset from progress where next_offset is not null"))
+    rows = arena.rows("select partition, next_offset from progress where next_offset is not null")
+    progress = {partition: next_offset for partition, next_offset in rows}  # noqa: C416
     places = [TopicPartition(arena.name, p, offset + ahead) for p, offset in progress.items()]
-    answers = AdminClient(arena.connection.client()).delete_records(places)
+    admin = AdminClient(arena.connection.client())
+    answers = admin.delete_records(places)
     return all(answer.result(10).low_watermark >= progress[tp.partition] for tp, answer in answers.items())
 
 

@@ -113,7 +113,7 @@ def slow_handler(ground: Ground, wanted: int) -> Outcome:
             arena.keep_loaded()
             if len(gang.processes()) < 4 and arena.noted(Act.SLEEP) < wanted * 3:
                 gang.add(slow)
-            _retire_awake(arena, gang)
+            retire_awake(arena, gang)
             return late() >= wanted
 
         gang.until(enough)
@@ -121,7 +121,7 @@ def slow_handler(ground: Ground, wanted: int) -> Outcome:
     return conclude(arena, wanted, landed)
 
 
-def _retire_awake(arena: Arena, gang: Gang) -> None:
+def retire_awake(arena: Arena, gang: Gang) -> None:
     """Send those home that were slow once, and have met their refusal or had nothing to lose."""
     for each in notes(arena.log, "awake"):
         old = time.monotonic() - each.at_s > 2

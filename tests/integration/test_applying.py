@@ -29,7 +29,7 @@ def test_every_event_of_the_lesson_is_applied_once(trial: Trial, dispatch: Dispa
     assert (found["records"], found["applied"], found["not_yet_applied"]) == (20, 20, 0)
     assert (found["lost"], found["applied_twice"]) == ([], [])
     assert found["key"] == key.value
-    assert found["check"] == {"verdict": "true", "reasons": []}
+    assert found["check"]["verdict"] == "true"
 
 
 @keys
@@ -95,11 +95,11 @@ def test_a_later_run_goes_on_where_the_database_is(trial: Trial, dispatch: Dispa
 def test_a_run_applies_what_is_written_while_it_goes_on(trial: Trial) -> None:
     trial.make_topic(3)
     events = lesson_events()
-    with trial.consuming(until_caught_up=False) as running:
+    with trial.consuming(2, until_caught_up=False) as running:
         trial.produce(events[:8])
-        trial.wait_for_rows("history", 8)
+        trial.wait_for_rows("history", 8, running)
         trial.produce(events[8:])
-        trial.wait_for_rows("history", 20)
+        trial.wait_for_rows("history", 20, running)
         result = running.stop()
 
     assert result.totals.in_history == 20
@@ -109,7 +109,7 @@ def test_a_run_applies_what_is_written_while_it_goes_on(trial: Trial) -> None:
 def test_the_group_s_committed_offsets_follow_the_database(trial: Trial) -> None:
     topic = trial.make_topic(3)
     trial.produce(key=KeyChoice.NONE, seed=1)
-    result = trial.consume()
+    result = trial.consume(2)
 
     committed = trial.topics.committed(result.source.group_id, topic)
 

@@ -27,7 +27,7 @@ def apply_one_by_one(trial: Trial, *steps) -> None:
     """Apply what each step writes before the next step writes."""
     for step in steps:
         step()
-        trial.consume(workers=1)
+        trial.consume()
 
 
 def grow(trial: Trial, partitions: int) -> None:
@@ -95,7 +95,7 @@ def test_partitions_added(trial: Trial) -> None:
 def test_entities_that_straddle_an_addition_of_partitions_are_named(trial: Trial) -> None:
     trial.make_topic(3)
     events = lesson_events()
-    with trial.consuming(until_caught_up=False) as running:
+    with trial.consuming(2, until_caught_up=False) as running:
         trial.produce(events[:10])
         trial.wait_for_rows("history", 10, running)
         grow(trial, 5)
@@ -118,7 +118,7 @@ def test_entities_that_straddle_an_addition_of_partitions_are_named(trial: Trial
 def test_the_producer_out_of_order(trial: Trial) -> None:
     trial.make_topic(1)
     trial.produce([NEWER, OLDER])
-    trial.consume(workers=1)
+    trial.consume()
 
     assert causes(trial) == ["sent_out_of_order"]
 
@@ -126,7 +126,7 @@ def test_the_producer_out_of_order(trial: Trial) -> None:
 def test_the_stream_itself(trial: Trial) -> None:
     trial.make_topic(1)
     trial.produce([state_event(0, version=4), state_event(1, version=2)])
-    trial.consume(workers=1)
+    trial.consume()
 
     assert causes(trial) == ["stream"]
     found = trial.findings()

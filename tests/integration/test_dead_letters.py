@@ -60,7 +60,7 @@ def test_the_three_kinds_of_nothing_are_told_apart(trial: Trial, dispatch: Dispa
     trial.make_topic(1)
     trial.send([Raw(None, b"TR-1"), Raw(b"", b"TR-1"), Raw(b"null", b"TR-1")])
 
-    result = trial.consume(workers=1, dispatch=dispatch)
+    result = trial.consume(dispatch=dispatch)
 
     assert result.totals.dead_letters == 3
     assert trial.rows("select value, reason from dead_letter order by offset") == [
@@ -91,7 +91,7 @@ def test_a_key_that_is_no_text_is_kept_and_shown_as_bytes(trial: Trial) -> None:
     event = lesson_events()[0]
     trial.send([Raw(encode(event), b"\xff\xfe"), Raw(b"?", b"\xff\xfd")])
 
-    trial.consume(workers=1)
+    trial.consume()
 
     found = trial.findings()
     assert (found["applied"], found["dead_lettered"]) == (1, 1)
@@ -112,10 +112,10 @@ def test_a_topic_of_bad_records_only_is_caught_up(trial: Trial) -> None:
 def test_dead_letters_are_kept_once_over_two_runs(trial: Trial) -> None:
     trial.make_topic(1)
     trial.send([Raw(b"?"), Raw(b"??")])
-    trial.consume(workers=1)
+    trial.consume()
     trial.send([Raw(b"???")])
 
-    assert trial.consume(workers=1).totals.dead_letters == 1
+    assert trial.consume().totals.dead_letters == 1
     assert trial.count("dead_letter") == 3
 
 
@@ -127,4 +127,4 @@ def test_record_headers_and_times_change_nothing(trial: Trial) -> None:
     producer.produce(trial.topic_name, encode(event), b"TR-4821", 0, headers=headers, timestamp=1)
     assert producer.flush(10) == 0
 
-    assert trial.consume(workers=1).totals.in_history == 1
+    assert trial.consume().totals.in_history == 1

@@ -22,7 +22,7 @@ def test_a_run_that_begins_under_a_lock_waits_for_it(trial: Trial) -> None:
 
     with ExitStack() as held:
         held.enter_context(write_lock(trial.db))
-        with trial.consuming() as running:
+        with trial.consuming(2) as running:
             time.sleep(1)  # the length of the lock, not a guess at how long something takes
             assert not running.ended
             assert trial.count("history") == 5
@@ -37,14 +37,14 @@ def test_a_lock_in_the_middle_of_a_run_delays_it_and_loses_nothing(trial: Trial)
     trial.make_topic(3)
     events = lesson_events()
     trial.produce(events[:5])
-    with trial.consuming(until_caught_up=False) as running:
-        trial.wait_for_rows("history", 5)
+    with trial.consuming(2, until_caught_up=False) as running:
+        trial.wait_for_rows("history", 5, running)
         with write_lock(trial.db):
             trial.produce(events[5:])
             time.sleep(1)  # as above
             assert trial.count("history") == 5
             assert not running.ended
-        trial.wait_for_rows("history", 20)
+        trial.wait_for_rows("history", 20, running)
         result = running.stop()
 
     assert result.ended == []
@@ -56,7 +56,7 @@ def test_a_lock_in_the_middle_of_a_run_delays_it_and_loses_nothing(trial: Trial)
 
 def test_a_lock_beyond_the_deadline_is_an_error_that_names_the_file(trial: Trial, db: Path) -> None:
     topic = trial.make_topic(1)
-    trial.consume(workers=1)
+    trial.consume()
 
     with write_lock(db), pytest.raises(DatabaseBusy, match=str(db)) as busy:
         Store.open(db, topic.name, topic.topic_id, busy_timeout_s=0.3)
@@ -67,7 +67,7 @@ def test_a_lock_beyond_the_deadline_is_an_error_that_names_the_file(trial: Trial
 def test_an_analysis_reads_while_another_program_writes(trial: Trial) -> None:
     trial.make_topic(1)
     trial.produce()
-    trial.consume(workers=1)
+    trial.consume()
 
     with write_lock(trial.db):
         assert trial.findings()["applied"] == 20

@@ -21,7 +21,7 @@ def test_a_late_event_falls_behind_only_without_the_version_check(
     delivered, accepted = state_event(1, version=4), state_event(0, version=1)
     trial.send([raw(delivered), raw(accepted)], **ALONE)
 
-    result = trial.consume(workers=1, dispatch=dispatch, version_check=version_check)
+    result = trial.consume(dispatch=dispatch, version_check=version_check)
 
     assert (result.totals.backward, result.totals.skipped) == (1, int(version_check))
     assert trial.states() == {"TR-1": "delivered" if version_check else "accepted"}
@@ -39,10 +39,10 @@ def test_an_event_is_judged_by_what_its_own_batch_wrote_before_it(
 ) -> None:
     trial.make_topic(1)
     trial.send([raw(state_event(0, version=1))])
-    trial.consume(workers=1)
+    trial.consume()
     trial.send([raw(state_event(2, version=3)), raw(state_event(1, version=2))])
 
-    trial.consume(workers=1, version_check=version_check)
+    trial.consume(version_check=version_check)
 
     assert trial.states() == {"TR-1": "outForDelivery" if version_check else "transferred"}
     steps = trial.rows("select version, version_before, version_after, backward, skipped from history")
@@ -61,7 +61,7 @@ def test_an_equal_version_is_applied_and_is_no_backward_write(
     first, second = state_event(0, version=2, line="L1"), state_event(1, version=2, line="L2")
     trial.send([raw(first), raw(second)], **ALONE)
 
-    result = trial.consume(workers=1, dispatch=dispatch, version_check=version_check)
+    result = trial.consume(dispatch=dispatch, version_check=version_check)
 
     assert (result.totals.in_history, result.totals.backward, result.totals.skipped) == (2, 0, 0)
     assert trial.rows("select line, arrival_order from shipment") == [("L2", 1)]
@@ -76,7 +76,7 @@ def test_the_same_event_at_two_offsets_is_applied_twice_and_named(
     event = state_event(0, version=2)
     trial.send([raw(event), raw(event)])
 
-    trial.consume(workers=1, version_check=version_check)
+    trial.consume(version_check=version_check)
 
     found = trial.findings()
     assert (found["applied"], found["backward_writes"], found["repeated_orders"]) == (2, 0, 1)
@@ -87,10 +87,10 @@ def test_the_same_event_at_two_offsets_is_applied_twice_and_named(
 def test_the_check_counts_from_the_run_that_has_it(trial: Trial, *, version_check: bool) -> None:
     trial.make_topic(1)
     trial.send([raw(state_event(2, version=3)), raw(state_event(1, version=2))])
-    trial.consume(workers=1, version_check=not version_check)
+    trial.consume(version_check=not version_check)
     trial.send([raw(state_event(0, version=1))])
 
-    result = trial.consume(workers=1, version_check=version_check)
+    result = trial.consume(version_check=version_check)
 
     assert (result.totals.backward, result.totals.skipped) == (1, int(version_check))
 
@@ -98,7 +98,7 @@ def test_the_check_counts_from_the_run_that_has_it(trial: Trial, *, version_chec
 def test_two_events_of_one_order_leave_the_last_state_open(trial: Trial) -> None:
     trial.make_topic(1)
     trial.send([raw(state_event(0, version=1)), raw(state_event(0, version=2))])
-    trial.consume(workers=1)
+    trial.consume()
 
     found = trial.findings()
 
@@ -110,7 +110,7 @@ def test_events_of_different_keys_in_one_shipment_are_called_mixed(trial: Trial)
     trial.make_topic(2)
     events = lesson_events()[:2]
     trial.send([raw(events[0]), Raw(encode(events[1]), b"another key", 1)])
-    trial.consume(workers=1)
+    trial.consume()
 
     found = trial.findings()
 
@@ -122,7 +122,7 @@ def test_the_largest_numbers_pass_through_unchanged(trial: Trial, duration: int)
     trial.make_topic(1)
     trial.send([raw(state_event(2**63 - 1, duration=duration))])
 
-    trial.consume(workers=1)
+    trial.consume()
 
     assert trial.rows("select arrival_order, duration from history") == [(2**63 - 1, duration)]
     assert trial.findings()["applied"] == 1

@@ -32,7 +32,7 @@ def applied(trial: Trial) -> Trial:
     """Five events of the lesson, applied from one partition."""
     trial.make_topic(1)
     trial.produce(lesson_events()[:5])
-    trial.consume(workers=1)
+    trial.consume()
     return trial
 
 
@@ -104,12 +104,12 @@ def test_markers_deleted_after_they_were_met_are_no_loss(trial: Trial) -> None:
     trial.make_topic(1)
     events = lesson_events()
     Writer(trial).write(events[:3], commit=True)
-    trial.consume(workers=1)
+    trial.consume()
     trial.delete_records_before(4)
 
-    assert trial.consume(workers=1).totals.in_history == 0
+    assert trial.consume().totals.in_history == 0
     trial.produce(events[3:5])
-    assert trial.consume(workers=1).totals.in_history == 2
+    assert trial.consume().totals.in_history == 2
     assert trial.findings()["check"]["verdict"] == "true"
 
 

@@ -113,8 +113,7 @@ def test_a_refused_write_parks_nothing(desk: Desk) -> None:
 
 def test_a_retry_applies_the_mended_record_and_in_order_what_is_parked_behind_it(desk: Desk) -> None:
     desk.apply(bad_at(0, "A"), event_at(1, "A", version=2), event_at(2, "B"), event_at(3, "A", version=4))
-    records = desk.applier.retry(0, 0, MENDED)
-    assert [record.offset for record in records] == [0, 1, 3]
+    assert desk.applier.retry(0, 0, MENDED) == ([0, 1, 3], [])
     assert desk.applied() == [(0, 2), (0, 0), (0, 1), (0, 3)]
     assert desk.kept() == []
     with Reading(desk.path) as reading:
@@ -186,3 +185,23 @@ def test_what_waits_to_be_sent_to_the_dead_letter_topic_is_told_until_it_is_ackn
     assert [letter.offset for letter in desk.store.unsent_dead_letters(0, most=9)] == [0, 2]
     (other,) = desk.store.unsent_dead_letters(1, most=9)
     assert (other.partition, other.offset, other.key, other.value) == (1, 5, b"A", b"{not json")
+
+
+def test_a_retry_past_which_later_events_went_never_writes_backwards(skipping: Desk) -> None:
+    skipping.apply(bad_at(0, "A"), event_at(1, "A", version=4))
+    assert skipping.applier.retry(0, 0, MENDED) == ([0], [0])
+    with Reading(skipping.path) as reading:
+        assert [(row.offset, row.backward, row.skipped) for row in reading.history()] == [
+            (1, False, False),
+            (0, True, True),
+        ]
+        assert {row.tracking_no: row.state for row in reading.shipments()} == {"A": "delivered"}
+
+
+def test_a_parked_chain_ends_as_the_stream_does_even_where_that_goes_back(desk: Desk) -> None:
+    desk.apply(
+        event_at(0, "A", version=3), bad_at(1, "A"), event_at(2, "A", version=4), event_at(3, "A", version=2)
+    )
+    assert desk.applier.retry(0, 1, encode(state_event(1, shipment="A", version=3))) == ([1, 2, 3], [])
+    with Reading(desk.path) as reading:
+        assert {row.tracking_no: row.state for row in reading.shipments()} == {"A": "transferred"}

@@ -37,16 +37,26 @@ class Member:
         self.batches = batches
         self.after_claiming_again: list[Batch] = []
         self.asked: list[str] = []
+        self.paused: set[int] = set()
+        self.told_halts: list[set[int]] = []
+        """What still waited, each time that halts were to be told."""
 
     def poll(self, _most: int, _timeout_s: float) -> Batch:
         self.asked.append("poll")
         return self.batches.pop(0) if self.batches else ([], {})
 
-    def pause(self) -> None:
-        self.asked.append("pause")
+    def pause(self, partitions: Collection[int]) -> None:
+        if partitions:
+            self.asked.append(f"pause {sorted(partitions)}")
+            self.paused |= set(partitions)
 
-    def resume(self) -> None:
-        self.asked.append("resume")
+    def resume(self, partitions: Collection[int]) -> None:
+        if partitions:
+            self.asked.append(f"resume {sorted(partitions)}")
+            self.paused -= set(partitions)
+
+    def tell_halts(self, waiting: Collection[int]) -> None:
+        self.told_halts.append(set(waiting))
 
     def claim_again(self) -> None:
         self.asked.append("claim again")
@@ -260,30 +270,30 @@ def test_too_much_read_ahead_pauses_the_partitions_and_less_takes_them_up_again(
     bench.meanwhile = lambda: worker._read_ahead(0)
     worker = bench.worker(member)
     worker.work(cast("Orders", Told(lambda: len(bench.applied) == 3)))
-    turns = [asked for asked in member.asked if asked in ("pause", "resume")]
-    assert turns == ["pause", "resume"]
+    turns = [asked for asked in member.asked if asked.startswith(("pause", "resume"))]
+    assert turns == ["pause [0]", "resume [0]"]
 
 
-def test_partitions_are_not_paused_while_a_head_is_unknown_for_it_would_never_come(
+def test_a_full_partition_is_paused_alone_so_that_an_unknown_head_can_come(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("consumer.paced_worker.MOST_WAITING", 2)
     first = [at(0, 0, 3), at(0, 1, 4), at(0, 2, 5)]
     member = Member(bench.store, [0, 1], [(first, {0: 3}), ([at(1, 0, 1)], {1: 1})])
-    deaf_while_paused(member)
     bench.work(member)
     assert bench.worked_on == [1, 3, 4, 5]
+    assert member.asked[:2] == ["poll", "pause [0]"]
+    assert "pause [1]" not in member.asked
 
 
-def deaf_while_paused(member: Member) -> None:
-    """Let nothing come while partitions are paused, as a consumer does."""
-    give = member.poll
-
-    def poll(most: int, timeout_s: float) -> Batch:
-        turns = [asked for asked in member.asked if asked in ("pause", "resume")]
-        return ([], {}) if turns[-1:] == ["pause"] else give(most, timeout_s)
-
-    member.poll = poll  # type: ignore[method-assign]
+def test_a_halt_is_told_with_what_still_waits_before_it(bench: Bench) -> None:
+    member = Member(bench.store, [0, 1], [([at(0, 0, 5)], {}), ([], {1: 0})])
+    member.halted = {0}
+    bench.work(member)
+    assert member.told_halts[0] == set()
+    assert {0} in member.told_halts
+    assert bench.worked_on == [5]
+    assert member.told_halts[-1] == set()
 
 
 def test_an_end_behind_markers_is_noted_when_everything_before_it_is_applied(bench: Bench) -> None:

@@ -1,6 +1,7 @@
 """Do the invariants hold? One run that keeps all of them, and for each one a run that breaks it."""
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 from observations import Scene, record_at
@@ -249,7 +250,33 @@ def test_a_backward_write_where_no_key_promises_an_order_breaks_nothing(key: str
     [(KeyChoice.NONE, Holds.TRUE), (KeyChoice.TRACKING_NO, Holds.FALSE), (KeyChoice.LINE, Holds.FALSE)],
 )
 def test_in_share_dispatch_only_a_gate_promises_an_order(gate: KeyChoice, holds: Holds) -> None:
-    assert verdict_on(backward("TR-1", dispatch=Dispatch.SHARE, gate=gate).seen()).holds is holds
+    scene = Scene(dispatch=Dispatch.SHARE, gate=gate)
+    older, newer = (scene.write(state_event(order, version=version)) for order, version in ((0, 1), (1, 4)))
+    scene.apply(newer)
+    scene.apply(older)
+    assert verdict_on(scene.seen()).holds is holds
+
+
+def test_a_gate_promises_no_order_to_a_shipment_over_several_partitions() -> None:
+    seen = backward("TR-1", dispatch=Dispatch.SHARE, gate=KeyChoice.TRACKING_NO).seen()
+    assert verdict_on(seen).holds is Holds.TRUE
+
+
+def test_runs_of_different_promises_are_not_judged_by_the_last_ones() -> None:
+    scene = backward("TR-1")
+    later = replace(scene.run, run=2, version_check=True)
+    assert verdict_on(scene.seen(runs=[scene.run, later])).holds is Holds.FALSE
+    scene.history[-1] = replace(scene.history[-1], run=2)
+    assert verdict_on(scene.seen(runs=[scene.run, later])).against["lanes keep their order"] == []
+
+
+def test_what_the_topic_has_deleted_is_not_held_against_a_fall_of_its_shipment() -> None:
+    scene = Scene()
+    for order, version in enumerate((3, 2)):
+        scene.write_and_apply(state_event(order, version=version))
+    seen = scene.seen()
+    kept = replace(seen, records=seen.records[1:], ranges={0: OffsetRange(1, 2)})
+    assert verdict_on(kept).holds is Holds.TRUE
 
 
 def test_in_share_dispatch_records_may_be_done_in_any_order() -> None:
