@@ -82,9 +82,10 @@ def analyze(
 
 
 def save_swimlanes(report: Report, path: Path) -> None:
-    """Write the swimlanes of a paced run; a usage error where there are none."""
+    """Write the swimlanes of a paced run; a note where there are none."""
     lanes = report.swimlanes
     if lanes is None:
-        raise click.UsageError("--swimlanes needs a paced run: convoy consume --tick-ms 100")
+        note("No swimlanes: the last run was not paced (convoy consume --tick-ms 100).")
+        return
     save(lanes, path)
     note(f"Swimlanes are in {path}.")

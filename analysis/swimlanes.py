@@ -4,12 +4,13 @@ import io
 from collections import defaultdict
 from collections.abc import Collection, Sequence
 from pathlib import Path
-from string import ascii_uppercase
+from string import ascii_letters
 
 from rich.console import Console
 from rich.text import Text
 
 from analysis.beside import Beside
+from lanes.errors import ConvoyError
 from lanes.event import HistoryEvent
 from lanes.schedule import Work, ticks
 
@@ -20,11 +21,8 @@ LONGEST_LINE = 150
 MOST_LINES = 40
 COLOURS = ("cyan", "yellow", "green", "magenta", "blue", "bright_red", "bright_cyan", "bright_green")
 
-Position = int
-"""Arrival order: what names an event in both schedules."""
 
-
-def swimlanes_of(beside: Beside | None, live_backward: Collection[Position]) -> Text | None:
+def swimlanes_of(beside: Beside | None, live_backward: Collection[int]) -> Text | None:
     """The swimlanes of a paced run below its model; None for a run at full speed."""
     if beside is None or beside.predicted is None or not beside.live:
         return None
@@ -40,11 +38,14 @@ def fits_terminal(text: Text) -> bool:
 
 def swimlanes(
     model: Sequence[Work],
-    model_backward: Collection[Position],
+    model_backward: Collection[int],
     live: Sequence[Work],
-    live_backward: Collection[Position],
+    live_backward: Collection[int],
 ) -> Text:
-    """The model above, the live run below, and a legend. Backward writes end in `!`."""
+    """The model above, the live run below, and a legend. Backward writes end in `!`.
+
+    The two collections hold the arrival orders of the events that wrote backward.
+    """
     names = sorted({work.event.tracking_no for work in [*model, *live]})
     letter = {name: _letter(index) for index, name in enumerate(names)}
     colour = {name: COLOURS[index % len(COLOURS)] for index, name in enumerate(names)}
@@ -57,14 +58,14 @@ def swimlanes(
 
 
 def _letter(index: int) -> str:
-    return ascii_uppercase[index % len(ascii_uppercase)]
+    return ascii_letters[index % len(ascii_letters)]
 
 
 def _add_lanes(
     text: Text,
     title: str,
     schedule: Sequence[Work],
-    backward: Collection[Position],
+    backward: Collection[int],
     letter: dict[str, str],
     colour: dict[str, str],
 ) -> None:
@@ -92,10 +93,20 @@ def _cells(work: Work, letter: str, backward: bool) -> str:
 
 
 def save(text: Text, path: Path) -> None:
-    """Write swimlanes to a file: plain text, or a picture or page by its suffix .svg or .html."""
+    """Write swimlanes to a file: plain text, or a picture or page by its suffix .svg or .html.
+
+    Raises ConvoyError where the file cannot be written.
+    """
     width = max(len(line) for line in text.plain.splitlines()) + 2
     console = Console(record=True, width=width, file=io.StringIO(), force_terminal=True)
     console.print(text)
+    try:
+        _save_as(console, path)
+    except OSError as error:
+        raise ConvoyError(f"cannot write {path}: {error.strerror}") from error
+
+
+def _save_as(console: Console, path: Path) -> None:
     match path.suffix.lower():
         case ".svg":
             console.save_svg(str(path), title="model and live")

@@ -79,7 +79,8 @@ class Topics:
     def __init__(self, connection: Connection) -> None:
         self.address = connection.bootstrap_servers
         self._connection = connection
-        self._admin = open_admin(connection.client())
+        # To ask about a topic must not make it, whatever the broker allows.
+        self._admin = open_admin({**connection.client(), "allow.auto.create.topics": False})
 
     def check_reachable(self) -> None:
         """Raise BrokerUnreachable unless a broker answers."""

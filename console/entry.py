@@ -20,6 +20,7 @@ Exit codes:
   2  wrong usage
   3  an anomaly was found
   4  the verdict is unknown
+  130  interrupted before the end
 """
 
 

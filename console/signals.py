@@ -2,11 +2,21 @@
 
 import signal
 from collections.abc import Callable
+from types import FrameType
 
 
 def stop_on_signals() -> Callable[[], bool]:
-    """A function that says whether SIGINT or SIGTERM came since this call."""
+    """A function that says whether SIGINT or SIGTERM came since this call.
+
+    The first of each only sets the answer; a second one raises KeyboardInterrupt.
+    """
     came: list[int] = []
+
+    def note(received: int, _frame: FrameType | None) -> None:
+        came.append(received)
+        # Who asks a second time means now.
+        signal.signal(received, signal.default_int_handler)
+
     for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, lambda received, _frame: came.append(received))
+        signal.signal(number, note)
     return lambda: bool(came)

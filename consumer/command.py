@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from broker.settings import connection
-from console.entry import EXIT_ANOMALY, EXIT_CODES_HELP
+from console.entry import EXIT_ANOMALY, EXIT_CODES_HELP, EXIT_INTERRUPTED
 from console.options import (
     DEFAULT_BOOTSTRAP,
     broker_options,
@@ -125,6 +125,8 @@ def consume(
     set_up_logging(verbose)
     if gate != KeyChoice.NONE and dispatch != Dispatch.SHARE:
         raise click.UsageError("--gate is for --dispatch share; a group keeps each partition's order")
+    if selective and gate == KeyChoice.NONE:
+        raise click.UsageError("--selective says what passes a gate; name one with --gate")
     if on_bad_record != OnBadRecord.SKIP and dispatch == Dispatch.SHARE:
         raise click.UsageError(
             f"--on-bad-record {on_bad_record} needs --dispatch group: a share group has no order"
@@ -154,6 +156,9 @@ def consume(
         print_json(as_object(result))
     else:
         print_result(result)
+    if until_caught_up and not result.caught_up and not result.halted:
+        note("Interrupted before the end of the topic; the next run goes on from here.")
+        raise click.exceptions.Exit(EXIT_INTERRUPTED)
     if result.totals.dead_letters or result.halted:
         raise click.exceptions.Exit(EXIT_ANOMALY)
 

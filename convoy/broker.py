@@ -18,6 +18,7 @@ from broker.native import NativeBroker
 from broker.running import RunningBroker
 from broker.settings import Connection
 from broker.topics import Topics
+from console.entry import EXIT_CODES_HELP
 from console.output import note
 
 WATCH_PERIOD_S = 0.5
@@ -40,7 +41,7 @@ class NewTopicType(click.ParamType[tuple[str, int]]):
         return name, int(partitions)
 
 
-@click.command()
+@click.command(epilog=EXIT_CODES_HELP)
 @click.argument("kind", type=click.Choice(["native", "embedded"]))
 @click.option(
     "--port", type=click.IntRange(1, 65535), help="Port of the native broker.  [default: any free one]"

@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 import click
 
+from console.entry import EXIT_CODES_HELP
 from console.options import events_file_option, json_option
 from console.output import print_json, print_table
 from convoy.model import COUNT, workers_option
@@ -53,7 +54,7 @@ def _positive(_ctx: click.Context, _param: click.Parameter, rate: float) -> floa
     return rate
 
 
-@click.command()
+@click.command(epilog=EXIT_CODES_HELP)
 @click.option(
     "--rate",
     type=float,

@@ -39,7 +39,7 @@ dispatcher needs a share group (Kafka 4.2 or newer) and is left out on the mock.
 \b
 Examples:
   convoy lesson
-  convoy lesson --swimlanes lanes.svg --keep
+  convoy lesson --swimlanes lanes
   convoy lesson --bootstrap-servers broker:9092 --config client.properties
 
 The exit code is 3 when model and live differ in a figure.
@@ -77,6 +77,8 @@ def lesson(
     set_up_logging(verbose)
     note(f"Records without a key are dealt over partitions by seed {seed}.")
     with live_broker(bootstrap_servers, config_file) as (broker, to), live_directory(keep) as directory:
+        if keep and broker.kind in ("native", "embedded"):
+            raise click.UsageError("--keep needs a broker that stays; name one with --bootstrap-servers")
         sections = plans_for(broker, workers, seed)
         stopped = stop_on_signals()
         runs = LiveRuns(broker, to, directory, tick_us=tick_ms * 1000, keep=keep, stopped=stopped)
@@ -89,7 +91,7 @@ def lesson(
         print_results(results)
     if keep:
         for result in flat(results):
-            note(f"convoy analyze --topic {result.topic} --db {result.db}")
+            note(f"convoy analyze --bootstrap-servers {to.bootstrap_servers} --db {result.db}")
     if any(result.difference for result in flat(results)):
         raise click.exceptions.Exit(EXIT_ANOMALY)
 
@@ -171,8 +173,10 @@ def print_results(results: Results) -> None:
 def save_all(results: Results, folder: Path) -> None:
     """One picture an arrangement."""
     folder.mkdir(parents=True, exist_ok=True)
-    for result in flat(results):
+    for number, result in enumerate(flat(results), start=1):
         lanes = result.report.swimlanes
         if lanes is not None:
-            save(lanes, folder / f"{result.plan.dispatch}-{result.plan.name.replace(' ', '-')}.svg")
+            save(
+                lanes, folder / f"{number:02}-{result.plan.dispatch}-{result.plan.name.replace(' ', '-')}.svg"
+            )
     note(f"Swimlanes are in {folder}.")

@@ -32,7 +32,6 @@ class LivePlan:
     selective: bool = False
     version_check: bool = False
     seed: int = 0
-    ties_seed: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,8 +101,7 @@ class LiveRuns:
         finally:
             if not self._keep and not isinstance(self._broker, EmbeddedBroker):
                 self._topics.delete(name)
-                if plan.dispatch is Dispatch.GROUP:
-                    self._topics.delete_group(group)
+                self._topics.delete_group(group)
 
     def _make_topic(self, name: str, partitions: int) -> Topic:
         if isinstance(self._broker, EmbeddedBroker):
@@ -136,7 +134,6 @@ class LiveRuns:
                 gate=plan.key if shared else KeyChoice.NONE,
                 selective=plan.selective and shared,
                 tick_us=self._tick_us,
-                ties_seed=plan.ties_seed,
             ),
             stopped=self._stopped,
             on_progress=lambda _done, _total: None,

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import click
 
+from console.entry import EXIT_CODES_HELP
 from console.options import Decorator, events_file_option, json_option, partitioner_option
 from console.output import print_json, print_table
 from lanes.cost import ticks_by_workers
@@ -32,7 +33,7 @@ workers_option: Decorator = click.option(
 )
 
 
-@click.command()
+@click.command(epilog=EXIT_CODES_HELP)
 @events_file_option
 @workers_option
 @click.option("--partitions", type=COUNT, default=5, show_default=True, help="Partitions of the topic.")

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import click
 
+from console.entry import EXIT_CODES_HELP
 from console.options import NumberList, json_option
 from console.output import note, print_json, print_table
 from lanes.key import key_text, look_alikes
@@ -58,7 +59,7 @@ def _counts(_ctx: click.Context, _param: click.Parameter, given: Sequence[int]) 
     return list(dict.fromkeys(given))
 
 
-@click.command()
+@click.command(epilog=EXIT_CODES_HELP)
 @click.argument("keys", nargs=-1, required=True, metavar="KEY...")
 @click.option(
     "--partitions",

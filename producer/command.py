@@ -95,8 +95,9 @@ def produce(
     found = Topics(to).get_or_create(topic, partitions, DEFAULT_PARTITIONS)
     if seed is None:
         seed = random.randrange(2**32)
-    if choice is KeyChoice.NONE:
-        note(f"Records carry no key; they are dealt over {found.partitions} partitions by seed {seed}.")
+    if choice is KeyChoice.NONE or selective:
+        which = "Records" if choice is KeyChoice.NONE else "History events"
+        note(f"{which} carry no key; they are dealt over {found.partitions} partitions by seed {seed}.")
     warn_of_keys(events, choice)
     stopped = stop_on_signals()
     with progress_bar("events acknowledged", len(events)) as advance:
@@ -149,7 +150,7 @@ def as_object(production: Production, seed: int) -> dict[str, object]:
         "partitions": production.topic.partitions,
         "key": production.key.value,
         "partitioner": production.partitioner.value if keyed else None,
-        "seed": None if keyed else seed,
+        "seed": seed if production.selective or not keyed else None,
         "delivered": production.delivered,
         "not_delivered": production.unsent,
         "records_in_partition": {str(p): n for p, n in sorted(production.records_in.items())},

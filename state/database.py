@@ -98,7 +98,10 @@ def open_database(path: Path, *, create: bool, busy_timeout_s: float = BUSY_TIME
 def open_for_reading(path: Path) -> Database:
     """Open an existing file to read from it; it takes no lock that a writer would wait for."""
     _check_file(path, create=False)
-    connection = sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True, isolation_level=None)
+    try:
+        connection = sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True, isolation_level=None)
+    except sqlite3.OperationalError as error:
+        raise _unusable(path, error) from error
     try:
         if not _has_our_schema(path, connection):
             raise DatabaseError(f"{path} is empty: no run has started on it")
