@@ -12,7 +12,7 @@ from lanes.key import KeyChoice, key_text, look_alikes
 from lanes.lane_map import LaneMap, lane_map
 from lanes.outcome import Outcome, apply_in
 from lanes.record import Record
-from state.records import HistoryRow, Progress, Run
+from state.records import HistoryRow, Run
 
 Position = tuple[int, int]
 """Partition and offset."""
@@ -210,11 +210,6 @@ def _is_passed(seen: Observation, record: Record, done: set[Position]) -> bool:
     return progress is not None and record.offset < (progress.next_offset or 0)
 
 
-def reached(progress: Progress) -> int | None:
-    """Where the database goes on: between the last record and an end that was met lie only markers."""
-    return None if progress.next_offset is None else max(progress.next_offset, progress.end_seen)
-
-
 def _partition(seen: Observation, partition: int, passed: set[Position]) -> PartitionFinding:
     records = [record for record in seen.records if record.partition == partition]
     progress = seen.progress.get(partition)
@@ -223,7 +218,7 @@ def _partition(seen: Observation, partition: int, passed: set[Position]) -> Part
         low=seen.ranges[partition].low,
         high=seen.ranges[partition].high,
         committed=seen.committed.get(partition),
-        next_offset=reached(progress) if progress else None,
+        next_offset=progress.reached if progress and progress.next_offset is not None else None,
         records=len(records),
         not_yet_applied=sum((partition, record.offset) not in passed for record in records),
         ticks=sum(record.event.duration for record in records if record.event),

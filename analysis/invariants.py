@@ -8,7 +8,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
-from analysis.findings import Findings, Position, reached
+from analysis.findings import Findings, Position
 from analysis.observation import Observation
 from lanes.dispatch import Dispatch
 from lanes.event import StateEvent
@@ -54,8 +54,13 @@ def none_both(evidence: Evidence) -> list[str]:
 
 
 def none_invented(evidence: Evidence) -> list[str]:
-    """What is in the history or among the dead letters is in the topic, as far back as the topic goes."""
+    """What is in the history or among the dead letters is in the topic, as far back as the topic goes.
+
+    A compacted topic loses records in between, so there it says nothing.
+    """
     seen = evidence.seen
+    if seen.compacted:
+        return []
     topic = {(record.partition, record.offset) for record in seen.records}
     done = {(row.partition, row.offset) for row in seen.history}
     done |= {(letter.partition, letter.offset) for letter in seen.dead_letters}
@@ -85,7 +90,7 @@ def progress_fits(evidence: Evidence) -> list[str]:
         elif partition in seen.ranges and next_offset > seen.ranges[partition].high:
             against.append(f"partition {partition} goes on at offset {next_offset}, beyond the topic's end")
         elif partition in seen.ranges and progress is not None:
-            here, low = reached(progress) or 0, seen.ranges[partition].low
+            here, low = progress.reached, seen.ranges[partition].low
             if here < low:
                 against.append(
                     f"partition {partition} goes on at offset {here}, the topic begins at {low}: records "
@@ -95,13 +100,10 @@ def progress_fits(evidence: Evidence) -> list[str]:
 
 
 def in_offset_order(evidence: Evidence) -> list[str]:
-    """Under owners, each partition's records are applied in offset order; a retry comes later by design."""
-    retried = {(letter.partition, letter.offset) for letter in evidence.seen.dead_letters}
+    """Under owners, each partition's records are applied in offset order; a retry has no owner."""
     before: dict[int, int] = {}
     against = []
     for row in _owned(evidence.seen.history):
-        if (row.partition, row.offset) in retried:
-            continue
         if row.offset <= before.get(row.partition, -1):
             against.append(f"{_at((row.partition, row.offset))} was applied after {before[row.partition]}")
         before[row.partition] = row.offset
@@ -127,6 +129,11 @@ def no_stale_owner(evidence: Evidence) -> list[str]:
         elif progress is None or epoch > progress.owner_epoch:
             against.append(f"{_at((row.partition, row.offset))} was written under epoch {epoch}, never given")
         newest[row.partition] = max(epoch, newest.get(row.partition, 0))
+    for letter in evidence.seen.dead_letters:
+        progress = evidence.seen.progress.get(letter.partition)
+        if letter.owner_epoch is not None and (progress is None or letter.owner_epoch > progress.owner_epoch):
+            place = _at((letter.partition, letter.offset))
+            against.append(f"{place} was kept under epoch {letter.owner_epoch}, never given")
     return against
 
 
@@ -259,7 +266,7 @@ def group_offset_follows(evidence: Evidence) -> list[str]:
     against = []
     for partition, committed in sorted(evidence.seen.committed.items()):
         progress = evidence.seen.progress.get(partition)
-        here = (reached(progress) if progress else None) or 0
+        here = progress.reached if progress else 0
         if committed > here:
             against.append(f"partition {partition}: group at {committed}, database at {here}")
     return against

@@ -30,6 +30,8 @@ class Observation:
     history: list[HistoryRow]
     """In the order in which the table saw the events."""
     dead_letters: list[DeadLetter]
+    compacted: bool = field(default=False, kw_only=True)
+    """Whether the topic may lose a record when a newer one of its key comes."""
     claims: list[Claimed] = field(default_factory=list)
     """Every claim on a partition, by partition and epoch."""
 
@@ -72,6 +74,7 @@ def observe(
         shipments=shipments,
         history=history,
         dead_letters=dead_letters,
+        compacted=topics.is_compacted(topic),
         claims=claims,
     )
 

@@ -82,13 +82,6 @@ class Topics:
         # To ask about a topic must not make it, whatever the broker allows.
         self._admin = open_admin({**connection.client(), "allow.auto.create.topics": False})
 
-    def check_reachable(self) -> None:
-        """Raise BrokerUnreachable unless a broker answers."""
-        try:
-            self._admin.list_topics(timeout=METADATA_TIMEOUT_S)
-        except KafkaException as error:
-            raise self._as_convoy_error(error, "the cluster's metadata") from error
-
     def find(self, name: str) -> Topic | None:
         """The topic, or None where there is none."""
         deadline = time.monotonic() + REQUEST_TIMEOUT_S
@@ -187,6 +180,14 @@ class Topics:
             return {place.partition: answer.offset for place, answer in self._settled(ask).items()}
         except KafkaException as error:
             raise self._as_convoy_error(error, f"offsets of topic {topic.name}") from error
+
+    def is_compacted(self, topic: Topic) -> bool:
+        """Whether the topic's clean-up compacts it; False on a broker that does not tell."""
+        resource = ConfigResource(ResourceType.TOPIC, topic.name)
+        futures = self._admin.describe_configs([resource], request_timeout=REQUEST_TIMEOUT_S)
+        subject = f"settings of topic {topic.name}"
+        found = self._wait(futures[resource], subject, accept=KafkaError._UNSUPPORTED_FEATURE)
+        return found is not None and "compact" in found["cleanup.policy"].value
 
     def committed(self, group: str, topic: Topic) -> dict[int, int]:
         """Partition to the group's committed offset, for those that have one; joins no group.

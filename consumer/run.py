@@ -208,7 +208,5 @@ def check_offsets(topic: Topic, progress: list[Progress], offsets: Mapping[int, 
         here = offsets.get(partition.partition)
         if partition.next_offset is None:
             continue
-        # Between the last record and the end that was met lie markers only: they may go.
-        reached = max(partition.next_offset, partition.end_seen)
-        if here is None or reached < here.low or partition.next_offset > here.high:
+        if here is None or partition.reached < here.low or partition.next_offset > here.high:
             raise offset_gone(topic.name, partition.partition, partition.next_offset)

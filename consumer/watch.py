@@ -160,5 +160,5 @@ def reached_offsets(progress: list[Progress], offsets: Mapping[int, OffsetRange]
     An end counts as reached when the owner met it while reading: markers behind the last record have
     offsets of their own, and counting records would never get there.
     """
-    applied = {p.partition: max(p.next_offset or 0, p.end_seen) for p in progress}
+    applied = {p.partition: p.reached for p in progress}
     return {partition: max(applied.get(partition, 0), here.low) for partition, here in offsets.items()}

@@ -69,6 +69,12 @@ class Progress:
     owner: str
     end_seen: int
 
+    @property
+    def reached(self) -> int:
+        """The offset up to which nothing is left to read: between the last record and an end that was met
+        lie only markers. 0 where nothing was read yet."""
+        return max(self.next_offset or 0, self.end_seen, 0)
+
 
 @dataclass(frozen=True, slots=True)
 class Claimed:

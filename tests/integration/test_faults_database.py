@@ -13,7 +13,7 @@ TABLES = tables(lock_s=2)
 
 @pytest.mark.parametrize("fault", TABLES)
 def test_each_record_is_applied_once_whatever_the_database_goes_through(ground: Ground, fault: str) -> None:
-    outcome = TABLES[fault](ground, 2)
+    outcome = TABLES[fault](ground, 1)
 
     assert outcome.holds is Holds.TRUE, outcome.reasons
     assert (outcome.judged.lost, outcome.judged.duplicated) == (0, 0)

@@ -71,6 +71,8 @@ def test_in_a_share_group_an_event_that_failed_once_comes_late_and_counts_as_bac
         os.kill(second.pid, signal.SIGCONT)
         assert gang.until(lambda: arena.done() == EVENTS)
 
-    assert offsets_in_order_applied(arena) == [1, 2, 3, 4, 0]
+    # Which of the first two events the sleeper held is the broker's choice; it comes last, behind its lock.
+    order = offsets_in_order_applied(arena)
+    assert order in ([1, 2, 3, 4, 0], [0, 2, 3, 4, 1])
     assert arena.number("select count(*) from history where backward") == 1
     assert arena.number("select count(distinct offset) from history") == EVENTS
