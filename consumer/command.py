@@ -19,7 +19,8 @@ from console.options import (
 from console.output import note, print_json, print_table, set_up_logging
 from console.progress import progress_bar
 from console.signals import stop_on_signals
-from consumer.run import RunPlan, RunResult, consume_topic
+from consumer.plan import RunPlan
+from consumer.run import RunResult, consume_topic
 from lanes.bad_records import OnBadRecord
 from lanes.dispatch import Dispatch
 from lanes.key import KeyChoice

@@ -11,7 +11,8 @@ from multiprocessing.context import ForkServerContext, SpawnContext
 from multiprocessing.process import BaseProcess
 
 from consumer.errors import WorkerFailed
-from consumer.process import Work, WorkerPlan, work_as_process
+from consumer.plan import WorkerPlan
+from consumer.process import Work, work_as_process
 from consumer.telling import Assigned, CrewmateGone, Failed, Halted, Holding, Order, Stop, Told
 
 log = logging.getLogger(__name__)

@@ -2,21 +2,18 @@
 
 import os
 from collections.abc import Callable
-from dataclasses import dataclass
 from multiprocessing.connection import Connection as Pipe
-from pathlib import Path
 
 from confluent_kafka import KafkaException
 
 from broker.errors import BrokerRefused
-from broker.settings import Connection
 from console.output import set_up_logging
 from consumer.gate import Gate
 from consumer.group_worker import GroupWorker
 from consumer.membership import Membership
 from consumer.orders import Orders
 from consumer.paced_worker import PacedWorker
-from consumer.pacing import Pace
+from consumer.plan import WorkerPlan
 from consumer.relay import Relay
 from consumer.share_worker import ShareWorker
 from consumer.telling import Assigned, Failed, Halted
@@ -26,28 +23,7 @@ from lanes.errors import ConvoyError
 from lanes.key import KeyChoice
 from lanes.record import Record
 from state.applying import Applier
-from state.records import Source
 from state.store import Store
-
-
-@dataclass(frozen=True, slots=True)
-class WorkerPlan:
-    """What a worker process needs to know. `pace` is None for work at full speed."""
-
-    connection: Connection
-    source: Source
-    db: Path
-    run: int
-    number: int
-    workers: int
-    version_check: bool
-    dispatch: Dispatch
-    gate: KeyChoice
-    selective: bool
-    pace: Pace | None
-    on_bad_record: OnBadRecord
-    verbose: int
-
 
 Work = Callable[[WorkerPlan, Pipe], None]
 """What a worker process runs; at the top level of a module, so that a new process finds it."""
@@ -55,21 +31,21 @@ Work = Callable[[WorkerPlan, Pipe], None]
 
 def work_as_process(plan: WorkerPlan, pipe: Pipe) -> None:
     """Run a worker until told to stop; an error is told over the pipe, and the exit code is 1."""
-    set_up_logging(plan.verbose)
+    set_up_logging(plan.asked.verbose)
     orders = Orders(pipe)
     try:
         source = plan.source
-        store = Store.open(plan.db, source.topic, source.topic_id, source.group_id)
+        store = Store.open(plan.asked.db, source.topic, source.topic_id, source.group_id)
         try:
             applier = Applier(
                 store,
                 plan.run,
                 plan.number,
-                version_check=plan.version_check,
-                on_bad_record=plan.on_bad_record,
+                version_check=plan.asked.version_check,
+                on_bad_record=plan.asked.on_bad_record,
             )
-            relay = Relay(plan.connection, store)
-            work = _work_shared if plan.dispatch is Dispatch.SHARE else _work_in_group
+            relay = Relay(plan.asked.connection, store)
+            work = _work_shared if plan.asked.dispatch is Dispatch.SHARE else _work_in_group
             work(plan, orders, store, applier, relay)
             relay.close()
         finally:
@@ -94,8 +70,8 @@ def _work_in_group(plan: WorkerPlan, orders: Orders, store: Store, applier: Appl
     def halted(record: Record) -> None:
         orders.tell(Halted(record.partition, record.offset, record.reason))
 
-    on_halt = halted if plan.on_bad_record is OnBadRecord.HALT_PARTITION else None
-    member = Membership(plan.connection, store, owner, changed, on_halt)
+    on_halt = halted if plan.asked.on_bad_record is OnBadRecord.HALT_PARTITION else None
+    member = Membership(plan.asked.connection, store, owner, changed, on_halt)
     worker = (
         GroupWorker(member, store, applier, relay)
         if plan.pace is None
@@ -107,14 +83,12 @@ def _work_in_group(plan: WorkerPlan, orders: Orders, store: Store, applier: Appl
 
 def _work_shared(plan: WorkerPlan, orders: Orders, store: Store, applier: Applier, relay: Relay) -> None:
     gate = None
-    if plan.gate is not KeyChoice.NONE:
-        gate = Gate(plan.connection, store, plan.gate, selective=plan.selective)
+    if plan.asked.gate is not KeyChoice.NONE:
+        gate = Gate(plan.asked.connection, store, plan.asked.gate, selective=plan.asked.selective)
     try:
         # What is acknowledged never comes again, so the commit before it must survive a power cut.
         store.database.connection.execute("pragma synchronous = full")
-        ShareWorker(
-            plan.connection, store, applier, relay, gate, plan.pace, number=plan.number, workers=plan.workers
-        ).work(orders)
+        ShareWorker(plan, store, applier, relay, gate).work(orders)
     finally:
         if gate is not None:
             gate.close()

@@ -3,51 +3,24 @@
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 
 from broker.errors import BrokerRefused
-from broker.settings import Connection
 from broker.topics import OffsetRange, Topic, Topics
 from consumer.barrier import ANSWER_TIMEOUT_S, Barrier
 from consumer.crew import Crew
 from consumer.errors import WorkerFailed, offset_gone
 from consumer.leftovers import Leftovers
 from consumer.pacing import Pace
-from consumer.process import Work, WorkerPlan, work_as_process
+from consumer.plan import RunPlan, WorkerPlan
+from consumer.process import Work, work_as_process
 from consumer.share_worker import share_groups_missing
 from consumer.telling import Halted
 from consumer.watch import Progressed, RecordWatch, Watch, watch_for
-from lanes.bad_records import OnBadRecord
 from lanes.dispatch import Dispatch
-from lanes.key import KeyChoice
 from state.records import Progress, Source, Totals
 from state.store import Store
 
 LISTEN_INTERVAL_S = 0.05
-
-
-@dataclass(frozen=True, slots=True)
-class RunPlan:
-    """What to run. `group` is None for the database's own group."""
-
-    connection: Connection
-    topic: str
-    db: Path
-    workers: int = 4
-    group: str | None = None
-    version_check: bool = False
-    until_caught_up: bool = False
-    dispatch: Dispatch = Dispatch.GROUP
-    gate: KeyChoice = KeyChoice.NONE
-    """In share dispatch: wait for earlier events of the same key."""
-    selective: bool = False
-    """Let history events pass the gate."""
-    tick_us: int | None = None
-    """Simulate each event's duration with ticks of this length; None for full speed."""
-    ties_seed: int | None = None
-    """Draw the order of writes within a tick from this seed; None for arrival order."""
-    on_bad_record: OnBadRecord = OnBadRecord.SKIP
-    verbose: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,24 +115,7 @@ def _worker_plans(
     if plan.tick_us is not None:
         events = sum(here.high - here.low for here in offsets.values())
         pace = Pace(plan.tick_us, events, plan.ties_seed)
-    return [
-        WorkerPlan(
-            connection=plan.connection,
-            source=source,
-            db=plan.db.resolve(),
-            run=run,
-            number=number,
-            workers=plan.workers,
-            version_check=plan.version_check,
-            dispatch=plan.dispatch,
-            gate=plan.gate,
-            selective=plan.selective,
-            pace=pace,
-            on_bad_record=plan.on_bad_record,
-            verbose=plan.verbose,
-        )
-        for number in range(plan.workers)
-    ]
+    return [WorkerPlan(plan, source, run, number, pace) for number in range(plan.workers)]
 
 
 def _until_done(

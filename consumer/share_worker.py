@@ -11,11 +11,11 @@ from confluent_kafka import AcknowledgeType, KafkaError, KafkaException, Message
 
 from broker.clients import open_share_consumer
 from broker.errors import BrokerRefused
-from broker.settings import Connection
 from consumer.errors import ShareGroupsMissing
 from consumer.gate import Gate
 from consumer.orders import Orders
 from consumer.pacing import Pace, Pacer
+from consumer.plan import WorkerPlan
 from consumer.relay import Relay
 from consumer.telling import Holding
 from lanes.record import Record, read_record
@@ -46,26 +46,15 @@ class ShareWorker:
     """
 
     def __init__(
-        self,
-        connection: Connection,
-        store: Store,
-        applier: Applier,
-        relay: Relay,
-        gate: Gate | None,
-        pace: Pace | None,
-        *,
-        number: int,
-        workers: int,
+        self, plan: WorkerPlan, store: Store, applier: Applier, relay: Relay, gate: Gate | None
     ) -> None:
+        self._plan = plan
         self._store = store
-        self._number = number
-        self._workers = workers
         self._topic = store.source.topic
         self._applier = applier
         self._relay = relay
         self._gate = gate
-        self._pace = pace
-        self._consumer = open_share_consumer(connection.share_member(store.source.group_id))
+        self._consumer = open_share_consumer(plan.asked.connection.share_member(store.source.group_id))
 
     def work(self, orders: Orders) -> None:
         """Work until told to stop, then leave the group, which gives back what was not acknowledged.
@@ -79,15 +68,16 @@ class ShareWorker:
                 self._relay.turn(self._partitions_to_relay())
                 for message in self._take():
                     record = record_of(message)
-                    if self._pace is not None and pacer is None:
-                        pacer = self._wait_for_start(self._pace, record, orders)
+                    if self._plan.pace is not None and pacer is None:
+                        pacer = self._wait_for_start(self._plan.pace, record, orders)
                     self._work_on(message, record, pacer, orders)
         finally:
             self._consumer.close()
 
     def _partitions_to_relay(self) -> list[int]:
         """Where nobody owns a partition, its dead letters are one worker's to send, by its number."""
-        return [p for p in self._store.unsent_partitions() if p % self._workers == self._number]
+        workers, ours = self._plan.asked.workers, self._plan.number
+        return [partition for partition in self._store.unsent_partitions() if partition % workers == ours]
 
     def _take(self) -> list[Message]:
         """The next record, acknowledging the one before on the way; raises for errors of the group."""

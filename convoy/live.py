@@ -12,7 +12,8 @@ from broker.embedded import EmbeddedBroker
 from broker.running import RunningBroker
 from broker.settings import Connection
 from broker.topics import Topic, Topics
-from consumer.run import RunPlan, RunResult, consume_topic
+from consumer.plan import RunPlan
+from consumer.run import RunResult, consume_topic
 from lanes.dispatch import Dispatch
 from lanes.event import Event
 from lanes.key import KeyChoice

@@ -21,7 +21,8 @@ from analysis.report import Report, as_object
 from broker.reading import read_records
 from broker.settings import Connection
 from broker.topics import Topic, Topics
-from consumer.run import RunPlan, RunResult, consume_topic
+from consumer.plan import RunPlan
+from consumer.run import RunResult, consume_topic
 from lanes.event import StateEvent, encode
 from lanes.key import KeyChoice
 from lanes.lesson import lesson_events

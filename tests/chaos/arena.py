@@ -21,11 +21,9 @@ from chaos.broken import put
 from chaos.evidence import notes
 from chaos.load import Item
 from chaos.saboteurs import Sabotage
-from consumer.process import WorkerPlan
-from consumer.run import RunPlan, allow_sharing, consume_topic
-from lanes.bad_records import OnBadRecord
+from consumer.plan import RunPlan, WorkerPlan
+from consumer.run import allow_sharing, consume_topic
 from lanes.dispatch import Dispatch
-from lanes.key import KeyChoice
 from state.records import Source
 from state.store import Store
 
@@ -135,21 +133,10 @@ class Arena:
 
     def worker_plan(self, run: int, number: int, connection: Connection | None = None) -> WorkerPlan:
         """The plan of one worker."""
-        return WorkerPlan(
-            connection=connection or self.connection,
-            source=self.source,
-            db=self.db.resolve(),
-            run=run,
-            number=number,
-            workers=WORKERS,
-            version_check=False,
-            dispatch=self.dispatch,
-            gate=KeyChoice.NONE,
-            selective=False,
-            pace=None,
-            on_bad_record=OnBadRecord.SKIP,
-            verbose=0,
+        asked = RunPlan(
+            connection or self.connection, self.name, self.db.resolve(), WORKERS, dispatch=self.dispatch
         )
+        return WorkerPlan(asked, self.source, run, number, pace=None)
 
     def start_run(self, workers: int = WORKERS) -> int:
         """Note a run in the table."""

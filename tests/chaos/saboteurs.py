@@ -18,7 +18,8 @@ import consumer.process
 from chaos.broken import BREAK, put
 from chaos.evidence import note
 from chaos.seams import Seams
-from consumer.process import Work, WorkerPlan, work_as_process
+from consumer.plan import WorkerPlan
+from consumer.process import Work, work_as_process
 
 KILL_POINTS = {
     "after poll": "after poll",
@@ -74,7 +75,7 @@ def sabotaged_work(sabotage: Sabotage, plan: WorkerPlan, pipe: Pipe) -> None:
     """Be a worker with a sabotage; the entry point of its process."""
     consumer.group_worker.BATCH = sabotage.batch
     put(consumer.process, "set_up_logging", lambda _: _log_to(sabotage.log.with_suffix(".log")))
-    act = _Act(sabotage, plan.db)
+    act = _Act(sabotage, plan.asked.db)
     if sabotage.broken:
         BREAK[sabotage.broken]()
     Seams(act.tap).open()
