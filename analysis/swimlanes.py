@@ -4,7 +4,7 @@ import io
 from collections import defaultdict
 from collections.abc import Collection, Sequence
 from pathlib import Path
-from string import ascii_letters
+from string import ascii_lowercase, ascii_uppercase
 
 from rich.console import Console
 from rich.text import Text
@@ -58,7 +58,8 @@ def swimlanes(
 
 
 def _letter(index: int) -> str:
-    return ascii_letters[index % len(ascii_letters)]
+    letters = ascii_uppercase + ascii_lowercase
+    return letters[index % len(letters)]
 
 
 def _add_lanes(
