@@ -38,6 +38,7 @@ def assert_lesson_applied_once(trial: Trial) -> None:
     assert found["check"]["verdict"] == "true"
 
 
+@pytest.mark.real_broker
 def test_the_others_take_over_from_a_worker_that_is_killed(impatient: Trial) -> None:
     impatient.make_topic(4)
     impatient.produce(key=KeyChoice.NONE, seed=1)
@@ -98,6 +99,7 @@ def worker_pids(trial: Trial, partitions: int) -> set[int]:
     return owners()
 
 
+@pytest.mark.real_broker
 def test_a_worker_that_was_stopped_and_comes_back_late_changes_nothing(impatient: Trial) -> None:
     impatient.make_topic(2)
     impatient.produce(key=KeyChoice.NONE, seed=1)
@@ -200,6 +202,7 @@ def test_a_signal_ends_a_run_well_and_leaves_no_worker(
     assert_lesson_applied_once(trial)
 
 
+@pytest.mark.real_broker
 def test_a_run_that_is_interrupted_in_the_middle_goes_on_where_it_was(trial: Trial, convoy: Convoy) -> None:
     trial.make_topic(3)
     trial.produce()
@@ -216,6 +219,7 @@ def test_a_run_that_is_interrupted_in_the_middle_goes_on_where_it_was(trial: Tri
     assert_lesson_applied_once(trial)
 
 
+@pytest.mark.real_broker
 def test_workers_end_when_the_command_is_killed(trial: Trial, convoy: Convoy) -> None:
     trial.make_topic(3)
     trial.produce()
