@@ -34,7 +34,7 @@ import confluent_kafka.cimpl
 from broker.running import Kind
 from lanes.errors import ConvoyError
 
-REBALANCE_DELAY_MS = 1_000
+REBALANCE_DELAY_MS = 2_000
 """How long a group's first member waits for others."""
 
 RD_KAFKA_PRODUCER = 0

@@ -113,12 +113,15 @@ def send(
 
 
 def acknowledged(acks: Path) -> frozenset[tuple[int, int]]:
-    """The positions that a producer was promised. A last line without its end was not written whole."""
+    """The positions that a producer was promised. A last line without its end was not written whole.
+
+    A record that a retry found in the topic already, after its broker died, is reported without an offset.
+    """
     if not acks.exists():
         return frozenset()
     whole = acks.read_text().rpartition("\n")[0]
     pairs = (line.split() for line in whole.splitlines())
-    return frozenset((int(partition), int(offset)) for partition, offset in pairs)
+    return frozenset((int(partition), int(offset)) for partition, offset in pairs if offset != "None")
 
 
 def send_what_is_missing(
