@@ -24,6 +24,7 @@ class Cause(StrEnum):
     OTHER_KEY = "different keys: the two lie in different partitions"
     OTHER_PARTITIONER = "one key, two partitioners: murmur2 put one, CRC32 the other"
     PARTITIONS_ADDED = "partitions were added: the key moved to another one"
+    RETRIED = "a dead letter was retried after newer events had gone past it"
     REDELIVERY = "redelivery: the share group handed it out again, later"
     SEVERAL_WORKERS = "several workers in share dispatch: the newer event was done first"
     UNKNOWN = "unknown"
@@ -61,12 +62,17 @@ class _Evidence:
 
     def __init__(self, seen: Observation) -> None:
         self._records = {(record.partition, record.offset): record for record in seen.records}
+        self._retried = {
+            (letter.partition, letter.offset) for letter in seen.dead_letters if letter.resolved_us
+        }
         self._dispatch_of = {run.run: run.dispatch for run in seen.runs}
         self._partitions = seen.partitions
         self._grown = has_grown(seen.records, seen.partitions)
 
     def cause(self, older: HistoryRow, newer: HistoryRow) -> Cause:
         """Why the older event was applied after the newer one."""
+        if (older.partition, older.offset) in self._retried:
+            return Cause.RETRIED
         if older.arrival_order > newer.arrival_order:
             return Cause.STREAM
         if older.partition == newer.partition and older.offset > newer.offset:

@@ -9,7 +9,7 @@ from rich.text import Text
 from analysis.beside import Beside, ModelFigures, models_beside
 from analysis.causes import BackwardWrite, explain_backward_writes
 from analysis.findings import Findings, find
-from analysis.invariants import Evidence
+from analysis.invariants import Evidence, keeps_order
 from analysis.observation import Observation
 from analysis.swimlanes import fits_terminal, swimlanes_of
 from analysis.verdict import Verdict, judge_evidence
@@ -139,6 +139,8 @@ def print_report(report: Report) -> None:
         click.echo("")
         stdout().print(lanes)
     click.echo(f"\nInvariants hold: {report.verdict.holds.value}")
+    if not keeps_order(report.found):
+        click.echo("  Order is not among them: nothing kept each shipment in one lane.")
     for reason in report.verdict.reasons:
         click.echo(f"  {reason}")
 

@@ -17,6 +17,7 @@ from lanes.schedule import Work, ticks
 CELL = 3
 """Columns of text a tick: shipment, version, and a mark for a backward write."""
 
+SUFFIXES = (".txt", ".svg", ".html")
 LONGEST_LINE = 150
 MOST_LINES = 40
 COLOURS = ("cyan", "yellow", "green", "magenta", "blue", "bright_red", "bright_cyan", "bright_green")
@@ -101,6 +102,8 @@ def save(text: Text, path: Path) -> None:
     width = max(len(line) for line in text.plain.splitlines()) + 2
     console = Console(record=True, width=width, file=io.StringIO(), force_terminal=True)
     console.print(text)
+    if path.suffix.lower() not in SUFFIXES:
+        raise ConvoyError(f"cannot write {path}: the name must end in {', '.join(SUFFIXES)}")
     try:
         _save_as(console, path)
     except OSError as error:

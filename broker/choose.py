@@ -52,7 +52,9 @@ def choose_broker(
             NativeBroker(), f"{no_local}; {here}: starting Kafka {kafka_version()} from its own jars."
         )
     return Choice(
-        EmbeddedBroker(), f"{no_local}; {no_native}: using librdkafka's mock cluster, in this process."
+        EmbeddedBroker(),
+        f"{no_local}; {no_native}: using librdkafka's mock cluster, in this process. "
+        "`docker compose up --wait` starts a real one.",
     )
 
 

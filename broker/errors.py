@@ -10,7 +10,7 @@ class BrokerUnreachable(ConvoyError):
         super().__init__(
             f"no Kafka broker answers at {address}: {reason}",
             hint="Start one (`docker compose up` or `convoy broker native`) or name another with "
-            "--bootstrap-servers.",
+            "--bootstrap-servers. A listener that speaks another protocol does not answer either (--config).",
         )
         self.address = address
 

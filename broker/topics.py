@@ -48,6 +48,7 @@ PASSING = {
     KafkaError.UNKNOWN_LEADER_EPOCH,
     KafkaError.OFFSET_NOT_AVAILABLE,
     KafkaError.REQUEST_TIMED_OUT,
+    KafkaError._NOENT,
 }
 """Answers of a broker that is not yet told of a topic, or of a partition's new leader."""
 

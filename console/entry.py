@@ -59,12 +59,10 @@ def message_of(error: ConvoyError) -> str:
 
 
 def position(error: ConvoyError) -> str:
-    """`topic[partition]@offset key`, as far as it is known."""
-    if error.topic is None:
+    """`topic[partition]@offset key`, as far as it is known; nothing where only the topic is."""
+    if error.topic is None or error.partition is None:
         return ""
-    place = error.topic
-    if error.partition is not None:
-        place += f"[{error.partition}]"
+    place = f"{error.topic}[{error.partition}]"
     if error.offset is not None:
         place += f"@{error.offset}"
     if error.key is not None:

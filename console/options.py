@@ -71,7 +71,7 @@ events_file_option: Decorator = click.option(
 )
 
 live_tick_option: Decorator = click.option(
-    "--tick-ms", type=click.IntRange(20, 10_000), default=150, show_default=True, help="Length of a tick."
+    "--tick-ms", type=click.IntRange(100, 10_000), default=150, show_default=True, help="Length of a tick."
 )
 
 live_seed_option: Decorator = click.option(

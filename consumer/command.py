@@ -39,7 +39,9 @@ Examples:
       run until Ctrl-C; an event older than the row is kept in the history and skipped
   convoy consume --tick-ms 100 --until-caught-up
       each event takes its duration, on a clock that the workers share: the run that the models predict
-  convoy consume --dispatch share --gate tracking-no --tick-ms 100 --until-caught-up
+  convoy produce --topic one-by-one --partitions 1 --one-record-batches
+  convoy consume --topic one-by-one --db one.db --dispatch share --gate tracking-no --tick-ms 100 \\
+      --until-caught-up
       a share group: whoever is free takes the next record, and waits for the shipment's earlier ones
 
 \b
@@ -73,7 +75,7 @@ A record that is no event is kept as a dead letter with its bytes, reason and po
     type=click.Choice([policy.value for policy in OnBadRecord]),
     default=OnBadRecord.SKIP.value,
     show_default=True,
-    help="What happens to the lane of a record that is no event; it is kept under each.",
+    help="What happens to the lane of a record that is no event.",
 )
 @click.option(
     "--dispatch",
@@ -151,7 +153,7 @@ def consume(
     stopped = stop_on_signals()
     with progress_bar("offsets applied", None) as advance:
         result = consume_topic(plan, stopped=stopped, on_progress=advance)
-    for sentence in notes_on(result, workers):
+    for sentence in notes_on(result, plan):
         note(sentence)
     if as_json:
         print_json(as_object(result))
@@ -181,18 +183,25 @@ def ties_seed(ties: str, *, paced: bool) -> int | None:
         raise click.BadParameter(wrong, param_hint="--ties") from None
 
 
-def notes_on(result: RunResult, workers: int) -> list[str]:
+def notes_on(result: RunResult, plan: RunPlan) -> list[str]:
     """What a person should know about the crew: workers that ended early, workers without a partition."""
+    workers = plan.workers
     notes = [f"Note: {sentence}." for sentence in result.ended]
     idle = [str(worker) for worker, partitions in result.assignment.items() if not partitions]
-    if idle:
+    if idle and workers <= result.partitions:
+        notes.append(
+            f"Idle: worker {', '.join(idle)} had no partition; other members of the group have them."
+        )
+    elif idle:
         notes.append(
             f"Idle: worker {', '.join(idle)} had no partition; {result.partitions} partitions keep at "
             f"most {result.partitions} of {workers} workers busy."
         )
     bad = result.totals.dead_letters - result.totals.parked
     if bad:
-        notes.append(f"{bad} records are no events; kept as dead letters (`convoy dead-letters list`).")
+        notes.append(
+            f"{bad} records are no events; kept as dead letters (`convoy dead-letters list --db {plan.db}`)."
+        )
     if result.totals.parked:
         notes.append(f"{result.totals.parked} records are parked behind an earlier one of their key.")
     for halted in result.halted:

@@ -10,6 +10,7 @@ import click
 from console.entry import EXIT_CODES_HELP
 from console.options import db_option, json_option
 from console.output import print_json, print_table
+from lanes.errors import BadEvent
 from lanes.key import key_text
 from state.applying import Applier
 from state.reading import Reading
@@ -123,6 +124,14 @@ def retry(db: Path, partition: int, offset: int, value_file: Path | None, as_jso
     try:
         applier = Applier(store, letter.run, letter.worker, version_check=checked)
         tried, skipped = applier.retry(partition, offset, value_file.read_bytes() if value_file else None)
+    except BadEvent as error:
+        raise BadEvent(
+            f"still no event: {error}",
+            hint="Name a file with its mended value by --value.",
+            topic=source.topic,
+            partition=partition,
+            offset=offset,
+        ) from error
     finally:
         store.close()
     if as_json:

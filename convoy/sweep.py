@@ -75,6 +75,7 @@ def sweep(
     set_up_logging(verbose)
     if max(workers) > MOST_WORKERS or max(partitions) > MOST_PARTITIONS:
         raise click.UsageError(f"at most {MOST_WORKERS} workers and {MOST_PARTITIONS} partitions")
+    workers, partitions = list(dict.fromkeys(workers)), list(dict.fromkeys(partitions))
     events = events_or_lesson(path)
     choice = KeyChoice(key)
     plans = {

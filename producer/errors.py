@@ -18,13 +18,13 @@ def listed(lines: list[str]) -> str:
 
 
 class BadFile(ConvoyError):
-    """A file of events cannot be sent as it is. `problems` names each line; nothing was sent."""
+    """A file of events cannot be used as it is. `problems` names each line."""
 
     def __init__(self, path: Path, problems: list[str]) -> None:
         count = "1 problem" if len(problems) == 1 else f"{len(problems)} problems"
         super().__init__(
-            f"{path} was not sent: {count}{listed(problems)}",
-            hint="Nothing was written to the topic. Mend the file and run the command again.",
+            f"{path} cannot be used: {count}{listed(problems)}",
+            hint="A file is taken whole or not at all. Mend it and run the command again.",
         )
         self.path = path
         self.problems = problems

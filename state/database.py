@@ -15,6 +15,7 @@ from state.queries import SCHEMA
 SCHEMA_VERSION = 2
 APPLICATION_ID = 0x434F4E56  # "CONV": tells our files from any other SQLite file
 BUSY_TIMEOUT_S = 60.0
+SWITCH_INTERVAL_S = 0.01
 OLDEST_SQLITE = (3, 37, 0)  # strict tables
 
 
@@ -55,7 +56,7 @@ class Database:
             raise self._as_convoy_error(error, time.monotonic() - started) from error
 
     def _as_convoy_error(self, error: sqlite3.Error, waited_s: float) -> ConvoyError:
-        if getattr(error, "sqlite_errorcode", 0) & 0xFF in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
+        if _is_busy(error):
             return DatabaseBusy(self.path, waited_s)
         return DatabaseError(f"{self.path}: {error}", hint="Nothing of this transaction was kept.")
 
@@ -67,7 +68,8 @@ class Database:
 def open_database(path: Path, *, create: bool, busy_timeout_s: float = BUSY_TIMEOUT_S) -> Database:
     """Open the file for writing, made with its tables where it is missing and `create` is set.
 
-    Raises DatabaseError for a file that is missing, read-only, not ours, or of another schema version.
+    Raises DatabaseError for a file that is missing, read-only, not ours, or of another schema version, and
+    DatabaseBusy when another process keeps it locked beyond the deadline.
     """
     _check_file(path, create=create)
     try:
@@ -80,7 +82,7 @@ def open_database(path: Path, *, create: bool, busy_timeout_s: float = BUSY_TIME
         _has_our_schema(path, connection)
         # Write-ahead log: readers and the writer do not block each other. NORMAL may lose the last
         # transactions when the power fails, state and offsets alike, so they are read from Kafka again.
-        connection.execute("pragma journal_mode = wal")
+        _switch_to_wal(database, busy_timeout_s)
         connection.execute("pragma synchronous = normal")
         connection.execute("pragma foreign_keys = on")
         with database.transaction():
@@ -93,6 +95,29 @@ def open_database(path: Path, *, create: bool, busy_timeout_s: float = BUSY_TIME
         connection.close()
         raise
     return database
+
+
+def _switch_to_wal(database: Database, busy_timeout_s: float) -> None:
+    """Switch to the write-ahead log.
+
+    Here SQLite itself does not wait: of several processes that open a new file at once, all but one are
+    told that it is locked.
+    """
+    deadline = time.monotonic() + busy_timeout_s
+    while True:
+        try:
+            database.connection.execute("pragma journal_mode = wal")
+            return
+        except sqlite3.OperationalError as error:
+            if not _is_busy(error):
+                raise
+            if time.monotonic() > deadline:
+                raise DatabaseBusy(database.path, busy_timeout_s) from error
+        time.sleep(SWITCH_INTERVAL_S)
+
+
+def _is_busy(error: sqlite3.Error) -> bool:
+    return getattr(error, "sqlite_errorcode", 0) & 0xFF in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
 
 
 def open_for_reading(path: Path) -> Database:

@@ -3,6 +3,7 @@
 import os
 import re
 import secrets
+import signal
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -23,6 +24,8 @@ _skipped: list[str] = []
 @pytest.fixture(scope="session")
 def broker() -> Iterator[BrokerUnderTest]:
     """The broker of the session, started by the first test that asks for it."""
+    # Killed by a time limit, the session still removes its container.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     with ExitStack() as undo:
         running = start_broker(undo)
         _said.append(f"broker: {running.description} at {running.bootstrap_servers}")

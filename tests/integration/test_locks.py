@@ -33,6 +33,21 @@ def test_a_run_that_begins_under_a_lock_waits_for_it(trial: Trial) -> None:
     assert result.ended == []
 
 
+def test_a_new_file_that_another_program_has_locked_is_waited_for(trial: Trial) -> None:
+    trial.make_topic(1)
+    trial.produce()
+
+    with ExitStack() as held:
+        held.enter_context(write_lock(trial.db))
+        with trial.consuming() as running:
+            time.sleep(0.3)  # as above
+            assert not running.ended
+            held.close()
+            result = running.result()
+
+    assert result.totals.in_history == 20
+
+
 def test_a_lock_in_the_middle_of_a_run_delays_it_and_loses_nothing(trial: Trial) -> None:
     trial.make_topic(3)
     events = lesson_events()
@@ -54,9 +69,13 @@ def test_a_lock_in_the_middle_of_a_run_delays_it_and_loses_nothing(trial: Trial)
     assert all(offsets == list(range(len(offsets))) for offsets in read.values())
 
 
-def test_a_lock_beyond_the_deadline_is_an_error_that_names_the_file(trial: Trial, db: Path) -> None:
+@pytest.mark.parametrize("new", [False, True], ids=["an old file", "a new file"])
+def test_a_lock_beyond_the_deadline_is_an_error_that_names_the_file(
+    trial: Trial, db: Path, *, new: bool
+) -> None:
     topic = trial.make_topic(1)
-    trial.consume()
+    if not new:
+        trial.consume()
 
     with write_lock(db), pytest.raises(DatabaseBusy, match=str(db)) as busy:
         Store.open(db, topic.name, topic.topic_id, busy_timeout_s=0.3)

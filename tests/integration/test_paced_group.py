@@ -8,7 +8,7 @@ from lanes.lesson import lesson_events
 from lanes.model import kafka_figures
 from lanes.schedule import ticks
 
-TICK_US = 100_000
+TICK_US = 150_000
 
 
 @pytest.mark.parametrize(
@@ -20,7 +20,6 @@ TICK_US = 100_000
         (KeyChoice.TRACKING_NO, 8, 8, 12),
         (KeyChoice.LINE, 3, 4, 32),
         (KeyChoice.LINE, 5, 2, 19),
-        (KeyChoice.LINE, 6, 1, 32),
         (KeyChoice.LINE, 8, 4, 14),
     ],
 )

@@ -15,7 +15,7 @@ from lanes.lesson import lesson_events
 from lanes.outcome import expected_states
 from lanes.schedule import ticks
 
-TICK_US = 100_000
+TICK_US = 150_000
 WORKERS = 4
 
 

@@ -203,17 +203,20 @@ def test_a_signal_ends_a_run_well_and_leaves_no_worker(
 
 
 @pytest.mark.real_broker
-def test_a_run_that_is_interrupted_in_the_middle_goes_on_where_it_was(trial: Trial, convoy: Convoy) -> None:
+@pytest.mark.parametrize(("goal", "code"), [([], 0), (["--until-caught-up"], 130)], ids=["no goal", "a goal"])
+def test_a_run_that_is_interrupted_in_the_middle_goes_on_where_it_was(
+    trial: Trial, convoy: Convoy, goal: list[str], code: int
+) -> None:
     trial.make_topic(3)
     trial.produce()
     paced = ("consume", "--topic", trial.topic_name, "--db", trial.db, "--tick-ms", 100)
-    started = convoy.start(*paced, "--workers", 2, "--json")
+    started = convoy.start(*paced, "--workers", 2, "--json", *goal)
     trial.wait_for_rows("history", 3, started)
 
     started.terminate()
     ran = started.result()
 
-    assert (ran.code, ran.json["caught_up"]) == (0, False)
+    assert (ran.code, ran.json["caught_up"]) == (code, False)
     assert 3 <= ran.json["applied"] < 20
     trial.consume(2)
     assert_lesson_applied_once(trial)

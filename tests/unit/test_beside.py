@@ -122,8 +122,15 @@ def test_in_share_dispatch_the_run_itself_says_whether_its_gate_was_selective(
     assert made.lesson.tick == ticks
 
 
-def test_partitions_belong_to_whoever_applied_them_in_that_run_else_by_range() -> None:
-    scene = Scene(partitions=5, workers=2)
+def test_at_full_speed_partitions_are_dealt_by_range_whoever_applied_them_first() -> None:
+    scene = Scene(partitions=2, workers=2)
+    for partition in (0, 1):
+        scene.apply(scene.write(state_event(partition), partition), worker=0)
+    assert owners(scene.seen(), scene.run) == {0: 0, 1: 1}
+
+
+def test_partitions_belong_to_whoever_applied_them_in_that_paced_run_else_by_range() -> None:
+    scene = Scene(partitions=5, workers=2, tick_us=100_000, zero_us=ZERO_US)
     assert owners(scene.seen(), scene.run) == {0: 0, 1: 0, 2: 0, 3: 1, 4: 1}
     scene.apply(scene.write(state_event(0), 0), worker=1)
     scene.apply(scene.write(state_event(1), 4), worker=0)
@@ -135,7 +142,7 @@ def test_the_kafka_model_works_with_the_assignment_that_the_run_had() -> None:
     """Two partitions of 3 and 5 ticks: side by side they take 5, by one worker 8."""
     ticks = []
     for second_owner in (1, 0):
-        scene = Scene(partitions=2, workers=2)
+        scene = Scene(partitions=2, workers=2, tick_us=100_000, zero_us=ZERO_US)
         for partition, (duration, owner) in enumerate(((3, 0), (5, second_owner))):
             event = state_event(partition, shipment=f"S{partition}", duration=duration)
             scene.apply(scene.write(event, partition), worker=owner)

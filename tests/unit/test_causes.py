@@ -1,7 +1,9 @@
 """Why each backward write happened: one scene a cause."""
 
+from dataclasses import replace
+
 import pytest
-from observations import Scene, record_at
+from observations import TIME_US, Scene, record_at
 from streams import state_event
 
 from analysis.causes import Cause, explain_backward_writes, has_grown
@@ -165,6 +167,15 @@ def test_in_share_dispatch_too_a_stream_or_a_producer_can_be_the_cause() -> None
         assert cause_in(scene) is cause
 
 
+def test_a_retried_dead_letter_that_newer_events_went_past_is_named_as_that() -> None:
+    scene = Scene()
+    bad = scene.write()
+    scene.keep(bad, resolved_us=TIME_US)
+    scene.write_and_apply(state_event(1, version=4))
+    scene.apply(replace(bad, event=state_event(0, version=1)), owner_epoch=None)
+    assert [each.cause for each in explain_backward_writes(scene.seen())] == [Cause.RETRIED]
+
+
 def test_every_cause_has_a_scene_here() -> None:
     shown = {
         Cause.STREAM,
@@ -175,6 +186,7 @@ def test_every_cause_has_a_scene_here() -> None:
         Cause.OTHER_PARTITIONER,
         Cause.PARTITIONS_ADDED,
         Cause.REDELIVERY,
+        Cause.RETRIED,
         Cause.SEVERAL_WORKERS,
         Cause.UNKNOWN,
     }

@@ -54,7 +54,7 @@ def test_an_error_says_what_happened_where_in_kafka_and_what_to_do() -> None:
 def test_what_is_not_known_is_left_out_of_an_error() -> None:
     assert message_of(ConvoyError("it broke")) == "Error: it broke"
     assert message_of(ConvoyError("it broke", hint="Mend it.")) == "Error: it broke\n  Mend it."
-    assert message_of(ConvoyError("it broke", topic="t")) == "Error: it broke\n  at t"
+    assert message_of(ConvoyError("it broke", topic="t")) == "Error: it broke"
 
 
 @pytest.mark.parametrize(

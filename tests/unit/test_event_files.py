@@ -199,13 +199,11 @@ def test_every_problem_is_kept_and_the_message_shows_twenty(tmp_path: Path) -> N
         read_events(path)
     assert len(refused.value.problems) == 23
     lines = str(refused.value).splitlines()
-    assert lines[0] == f"{path} was not sent: 23 problems"
+    assert lines[0] == f"{path} cannot be used: 23 problems"
     assert len(lines) == 22
     assert lines[20].startswith("  line 20: ")
     assert lines[21] == "  and 3 more"
-    assert refused.value.hint == (
-        "Nothing was written to the topic. Mend the file and run the command again."
-    )
+    assert refused.value.hint == ("A file is taken whole or not at all. Mend it and run the command again.")
 
 
 @pytest.mark.parametrize(
@@ -238,8 +236,8 @@ def test_a_missing_file_and_a_folder_are_refused_with_the_systems_reason(tmp_pat
             read_events(path)
         reasons.append(str(refused.value).removeprefix(str(path)))
     assert reasons == [
-        " was not sent: 1 problem\n  No such file or directory",
-        " was not sent: 1 problem\n  Is a directory",
+        " cannot be used: 1 problem\n  No such file or directory",
+        " cannot be used: 1 problem\n  Is a directory",
     ]
 
 
