@@ -38,8 +38,8 @@ def foreign_lock(seconds: float, ground: Ground, wanted: int) -> Outcome:
     landed = 0
     with Gang(arena, lambda _: Sabotage(arena.log)) as gang:
         for _ in range(wanted):
-            arena.send(arena.shipments(50))
             done = arena.done()
+            arena.send(arena.shipments(50))
             gang.until(lambda done=done: arena.done() > done)  # type: ignore[misc]
             with write_lock(arena.db):
                 before = arena.done()
