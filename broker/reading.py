@@ -13,6 +13,7 @@ from lanes.record import Record, read_record
 READ_TIMEOUT_S = 30.0
 """How long the broker may stay silent in the middle of a topic."""
 
+POLL_TIMEOUT_S = 0.2
 BATCH = 10_000
 
 
@@ -29,7 +30,10 @@ def read_records(connection: Connection, topic: Topic, ranges: Mapping[int, Offs
         consumer.assign([TopicPartition(topic.name, p, ranges[p].low) for p in open_ends])
         heard = time.monotonic()
         while open_ends:
-            for message in consumer.consume(BATCH, timeout=0.2):
+            # Waiting for the first and not for a full batch, which a small topic never fills.
+            first = consumer.poll(POLL_TIMEOUT_S)
+            batch = [] if first is None else [first, *consumer.consume(BATCH - 1, timeout=0)]
+            for message in batch:
                 heard = time.monotonic()
                 partition, offset = message.partition(), message.offset()
                 error = message.error()

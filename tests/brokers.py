@@ -49,6 +49,8 @@ CONFIGURATION = {
     "KAFKA_GROUP_SHARE_HEARTBEAT_INTERVAL_MS": "500",
     "KAFKA_GROUP_SHARE_MIN_HEARTBEAT_INTERVAL_MS": "500",
     "KAFKA_HEAP_OPTS": "-Xms256m -Xmx512m",
+    # Not as there: tests do not wait for the default of 6 s until a worker counts as gone.
+    "KAFKA_GROUP_MIN_SESSION_TIMEOUT_MS": "1000",
 }
 
 
@@ -152,7 +154,7 @@ def _start_native(undo: ExitStack, lacks: str) -> BrokerUnderTest:
         fetch_jars()
     except JarsUnavailable as error:
         raise NotHere(_one_line(error)) from error
-    native = undo.enter_context(NativeBroker())
+    native = undo.enter_context(NativeBroker(settings={"group.min.session.timeout.ms": "1000"}))
     return BrokerUnderTest(
         native.bootstrap_servers, _described(f"Kafka {kafka_version()} from its jars", lacks)
     )

@@ -18,6 +18,13 @@ from lanes.partitioner import Partitioner
 from producer.errors import DeliveryFailed
 
 
+@pytest.fixture
+def trial(trial: Trial) -> Trial:
+    """A trial that produces exactly as the command does."""
+    trial.producing = trial.connection
+    return trial
+
+
 def write_jsonl(path: Path, events: Sequence[StateEvent]) -> Path:
     """A file of events."""
     path.write_bytes(b"\n".join(map(encode, events)))

@@ -18,14 +18,14 @@ from lanes.key import KeyChoice
 from lanes.lesson import lesson_events
 
 TICK_US = 100_000
-SHORTEST = {"session_timeout_ms": "6000", "max_poll_interval_ms": "6000"}
-"""What a broker allows by default: a worker counts as gone after 6 s."""
+SHORT = {"session_timeout_ms": "3000", "max_poll_interval_ms": "3000"}
+"""A worker counts as gone after 3 s."""
 
 
 @pytest.fixture
 def impatient(trial: Trial) -> Trial:
-    """A trial in whose group a worker that is not heard of loses its partitions after 6 s."""
-    trial.connection = trial.broker.connection(**SHORTEST)
+    """A trial in whose group a worker that is not heard of loses its partitions after 3 s."""
+    trial.connection = trial.broker.connection(**SHORT)
     return trial
 
 
