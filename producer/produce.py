@@ -186,8 +186,7 @@ def produce_events(
     sender.flush(stopped)
     on_progress(production.delivered)
     if stopped() and not production.failures:
-        refused = {failure.order for failure in production.failures}
-        production.unsent = sorted(sender.waiting | refused | {event.order for event in events[sent:]})
+        production.unsent = sorted(sender.waiting | {event.order for event in events[sent:]})
         production.interrupted = bool(production.unsent)
         return production
     for event in events:
